@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Reservation } from "../credit/account_lease.ts";
-import { LeasedBalances } from "../credit/leased_balances.ts";
+import { inFlightHint, LeasedBalances, type Shortage } from "../credit/leased_balances.ts";
 import type { LeaseStore } from "../credit/ledger.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
@@ -65,7 +65,7 @@ class Holds implements BudgetHolds {
     this.#deps = deps;
     this.#balances = new LeasedBalances<string>({
       ...{ ...deps, store: this.#leases() },
-      refusal: (id, neededNanos, leftNanos) => this.#refusal(id, neededNanos, leftNanos),
+      refusal: (id, shortage) => this.#refusal(id, shortage),
       onFailure: (id, thrown) =>
         deps.log.error("a budget could not be leased or returned", {
           budget: periodOf(id).budgetId,
@@ -142,9 +142,8 @@ class Holds implements BudgetHolds {
     };
   }
 
-  #refusal(id: string, neededNanos: bigint, leftNanos: bigint): Fault {
+  #refusal(id: string, shortage: Shortage): Fault {
     const budget = this.#deps.cache.find(periodOf(id).budgetId);
-    const left = leftNanos > 0n ? leftNanos : 0n;
     const which = budget
       ? `on ${budgetScopeText(budget.scope)} per ${budget.per} of ${
         nanosToUsd(limitAt(budget, this.#deps.clock.now()))
@@ -152,10 +151,10 @@ class Holds implements BudgetHolds {
       : "of this account";
     return new Fault("spend_cap_exceeded", {
       message: `The budget ${which} does not cover this call, which may cost up to ${
-        nanosToUsd(neededNanos)
-      } USD: ${nanosToUsd(left)} USD is left. The budget resets with the next ${
-        budget?.per ?? "period"
-      } (UTC).`,
+        nanosToUsd(shortage.neededNanos)
+      } USD: ${nanosToUsd(shortage.leftNanos)} USD is left.${
+        inFlightHint(shortage)
+      } The budget resets with the next ${budget?.per ?? "period"} (UTC).`,
     });
   }
 }

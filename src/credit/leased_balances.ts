@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
+import { nanosToUsd } from "../base/money.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
 import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
 import type { LeaseRequest, LeaseReturn, LeaseStore } from "./ledger.ts";
@@ -14,9 +15,24 @@ export interface LeasedBalancesDeps<Id> {
   /** Whether other processes lease from the same balances. */
   shared: boolean;
   /** The fault for a call that needs more than is left. */
-  refusal: (id: Id, neededNanos: bigint, leftNanos: bigint) => Fault;
+  refusal: (id: Id, shortage: Shortage) => Fault;
   /** Called when the store has failed, other than by being unreachable. */
   onFailure: (id: Id, thrown: unknown) => void;
+}
+
+/** A call that needs more than a balance has left. */
+export interface Shortage {
+  neededNanos: bigint;
+  leftNanos: bigint;
+  /** Reserved by this process's calls under way. */
+  inFlightNanos: bigint;
+}
+
+/** Tells a refused caller, after a space, what may be left later; empty if that isn't enough. */
+export function inFlightHint({ neededNanos, leftNanos, inFlightNanos }: Shortage): string {
+  return leftNanos + inFlightNanos < neededNanos
+    ? ""
+    : ` Calls in flight reserve ${nanosToUsd(inFlightNanos)} USD more until they end.`;
 }
 
 /** 0.10 USD. */
@@ -247,7 +263,10 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     this.refuse((boundNanos) => {
       if (boundNanos <= leftNanos) return undefined;
       this.#releasesSurplus = true;
-      return this.#deps.refusal(this.accountId, boundNanos, leftNanos);
+      return this.#deps.refusal(this.accountId, {
+        ...{ neededNanos: boundNanos, leftNanos: leftNanos > 0n ? leftNanos : 0n },
+        inFlightNanos: this.lease.inFlightNanos,
+      });
     });
   }
 

@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Reservation } from "./account_lease.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
-import { LeasedBalances } from "./leased_balances.ts";
+import { inFlightHint, LeasedBalances, type Shortage } from "./leased_balances.ts";
 import type { Credit, Ledger } from "./ledger.ts";
 
 export type { Reservation } from "./account_lease.ts";
@@ -42,7 +42,7 @@ export function createReservations(deps: ReservationsDeps): Reservations {
   const { ledger, log, processId } = deps;
   const balances = new LeasedBalances<number>({
     ...{ ...deps, store: ledger },
-    refusal: (_accountId, neededNanos, leftNanos) => insufficient(neededNanos, leftNanos),
+    refusal: (_accountId, shortage) => insufficient(shortage),
     onFailure: (account, thrown) =>
       log.error("credit could not be leased or returned", {
         account,
@@ -61,13 +61,14 @@ export function createReservations(deps: ReservationsDeps): Reservations {
   };
 }
 
-function insufficient(neededNanos: bigint, leftNanos: bigint): Fault {
-  const left = leftNanos > 0n ? leftNanos : 0n;
+function insufficient(shortage: Shortage): Fault {
   return new Fault("insufficient_credits", {
     message: `The credit balance does not cover this call: it needs up to ${
-      nanosToUsd(neededNanos)
+      nanosToUsd(shortage.neededNanos)
     } USD, and ${
-      nanosToUsd(left)
-    } USD is left. Grant credit, set a lower output limit, wait for calls in flight, or use a key made with --expected-output-tokens, which holds less.`,
+      nanosToUsd(shortage.leftNanos)
+    } USD is left. Grant credit, set a lower output limit, or use a key made with --expected-output-tokens, which holds less.${
+      inFlightHint(shortage)
+    }`,
   });
 }

@@ -115,6 +115,24 @@ Deno.test("a refusal names what was needed and what is left, lease included", as
   });
 });
 
+Deno.test("a refusal names calls in flight only if their credit would cover the call", async () => {
+  const { reservations } = await stage(3n * cent);
+  const refusal = async (bound: bigint) => {
+    const thrown = await reservations.reserve(account, bound).then(() => undefined, (one) => one);
+    assert.ok(isRefused(thrown));
+    return (thrown as Fault).message;
+  };
+  assert.doesNotMatch(await refusal(4n * cent), /in flight/, "nothing is");
+  const call = await reservations.reserve(account, 2n * cent);
+  assert.match(
+    await refusal(3n * cent),
+    /Calls in flight reserve 0\.020000000 USD more until they/,
+  );
+  assert.doesNotMatch(await refusal(4n * cent), /in flight/, "their end wouldn't help");
+  call.settle(0n);
+  await reservations.reserve(account, 3n * cent);
+});
+
 Deno.test("what a call did not cost serves the next, once and not more", async () => {
   const { reservations } = await stage(10n * cent);
   const first = await reservations.reserve(account, 10n * cent);
