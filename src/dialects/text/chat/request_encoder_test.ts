@@ -1,12 +1,14 @@
 import assert from "@std/assert";
 import { finish } from "../../../base/steps.ts";
-import type { CanonicalRequest, Part } from "../../kernel/canonical_request.ts";
+import type { CanonicalRequest, Part, Turn } from "../../kernel/canonical_request.ts";
 import type { Target } from "../../kernel/dialect.ts";
 import { encodeRequest } from "./request_encoder.ts";
 
+const base = { model: "m", stream: false, system: [], tools: [], unsupported: [], paths: {} };
+
 function encoded(parts: readonly Part[], target: Partial<Target> = {}) {
   const request: CanonicalRequest = {
-    ...{ model: "m", stream: false, system: [], tools: [], unsupported: [], paths: {} },
+    ...base,
     turns: [{ role: "user", parts: [...parts], path: "messages[0]" }],
   };
   const { body, losses } = finish(
@@ -27,6 +29,26 @@ Deno.test("an empty text is no part of a message: Anthropic, behind an aggregato
     encoded([marked, text("hi")], { cacheMarks: "ephemeral" }),
     { content: [hi], losses: [{ path: "p.cache_control", weight: "hint" }] },
   );
+});
+
+Deno.test("a result answers a call before it alone", () => {
+  const call: Turn = {
+    role: "assistant",
+    parts: [{ type: "tool-call", id: "one", name: "f", arguments: "{}", custom: false, path: "c" }],
+    path: "call",
+  };
+  const result: Turn = {
+    role: "user",
+    parts: [{ type: "tool-result", callId: "one", parts: [], isError: false, path: "r" }],
+    path: "result",
+  };
+  const next: Turn = { role: "user", parts: [text("hi")], path: "next" };
+  const encode = (...turns: Turn[]) =>
+    finish(encodeRequest({ ...base, turns }, { model: "m", maxOutputTokens: undefined }));
+  encode(call, result, next);
+  for (const turns of [[call, next], [result, call, next]]) {
+    assert.throws(() => encode(...turns), /call: no result follows for the tool calls one/);
+  }
 });
 
 Deno.test("the usual detail of a file is no loss", () => {

@@ -188,20 +188,18 @@ function textOf(parts: readonly Part[]): string[] {
   );
 }
 
-/** Throws `invalid_value` if a tool call before the last turn has no result. */
+/** Throws `invalid_value` if no result follows a tool call before the last turn. */
 function requireResults(turns: readonly Turn[]): void {
-  const answered = new Set<string>();
-  for (const { parts } of turns) {
-    for (const part of parts) if (part.type === "tool-result") answered.add(part.callId);
-  }
+  const open = new Map<string, Turn>();
   for (const [index, turn] of turns.entries()) {
-    // The last turn may have calls that are still without results.
-    if (turn.role !== "assistant" || index === turns.length - 1) continue;
-    const missing = turn.parts.filter((part) =>
-      part.type === "tool-call" && !answered.has(part.id)
-    );
-    if (missing.length === 0) continue;
-    const ids = missing.map((part) => part.type === "tool-call" ? part.id : "").join(", ");
-    throw invalidValue(turn.path, `no result follows for the tool calls ${ids}`);
+    for (const part of turn.parts) {
+      if (part.type === "tool-result") open.delete(part.callId);
+      // The last turn may have calls that are still without results.
+      else if (part.type === "tool-call" && index < turns.length - 1) open.set(part.id, turn);
+    }
   }
+  const [first] = open.values();
+  if (first === undefined) return;
+  const ids = [...open].flatMap(([id, turn]) => turn === first ? [id] : []).join(", ");
+  throw invalidValue(first.path, `no result follows for the tool calls ${ids}`);
 }
