@@ -1,9 +1,10 @@
+import type { Actor } from "../audit/audit.ts";
 import { defined } from "../base/defined.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Administrator } from "../administration/administration.ts";
 import type { PricedCallQuery } from "../records/analytics_store.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
-import { type ModelCorrection, reprice } from "../repricing/reprice.ts";
+import { type ModelCorrection, type ModelCorrections, reprice } from "../repricing/reprice.ts";
 import { OptionError } from "../shared/fault.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -51,26 +52,43 @@ export async function repriceBy(
     await deps.archivePrices();
     // Stores the new prices before the first record names their version.
     if (!dryRun) await createPriceArchive(commands.prices, deps.priceVersions)();
+    const sums: ModelCorrections = new Map();
     const models = await reprice(
       { ...commands, store: commands.repricing },
       accounts.map(({ id }) => ({ ...query, accountId: id })),
       dryRun,
-    );
+      sums,
+    ).catch(async (thrown) => {
+      const total = sumsJson([...sums.values()]);
+      if (!dryRun && total.corrected > 0) {
+        // What was corrected stays so. The store may be away, which is what is reported then.
+        await note(deps, actor, total, "; then it failed").catch(() => {});
+      }
+      throw thrown;
+    });
     models.sort((one, other) => compare(difference(other), difference(one)));
     const total = sumsJson(models);
-    const first = await deps.accounts.first();
-    if (!dryRun && first) {
-      await deps.audit.record({
-        ...{ accountId: first.id, actor, action: "calls.repriced" },
-        subject: `${total.corrected} of ${total.calls} calls`,
-        detail: `cost ${total.difference_usd} USD, charged ${total.charged_difference_usd} USD`,
-      });
-    }
+    if (!dryRun) await note(deps, actor, total);
     const json: RepriceResult = { dry_run: dryRun, models: models.map(modelJson), total };
     return { ...done(json, linesOf(models, dryRun)), json };
   } finally {
     await commands.close();
   }
+}
+
+async function note(
+  { accounts, audit }: Pick<PriceCommandDeps, "accounts" | "audit">,
+  actor: Actor,
+  total: ReturnType<typeof sumsJson>,
+  more = "",
+): Promise<void> {
+  const first = await accounts.first();
+  if (!first) return;
+  await audit.record({
+    ...{ accountId: first.id, actor, action: "calls.repriced" },
+    subject: `${total.corrected} of ${total.calls} calls`,
+    detail: `cost ${total.difference_usd} USD, charged ${total.charged_difference_usd} USD${more}`,
+  });
 }
 
 function queryOf(values: Values, registry: Registry): Omit<PricedCallQuery, "accountId"> {

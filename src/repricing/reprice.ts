@@ -17,18 +17,21 @@ export interface ModelCorrection {
   unchanged: Record<UnchangedReason, number>;
 }
 
+/** What was done to each model's calls, by model. */
+export type ModelCorrections = Map<string, ModelCorrection>;
+
 /**
  * Prices the stored calls of these accounts again at `prices`, each by the row of its own time, and
  * writes what changed, except in a dry run, which runs the same code. Memory stays flat: one small
- * batch of rows, and one sum per model. `prices` must hold no learned rows, since a vendor's list
+ * batch of rows, and one sum per model; if it throws, `sums` hold what was done by then. `prices` must hold no learned rows, since a vendor's list
  * of today says nothing about a call of last month.
  */
 export async function reprice(
   deps: { store: RepricingStore; prices: Prices; registry: Registry },
   queries: readonly PricedCallQuery[],
   dryRun: boolean,
+  sums: ModelCorrections = new Map(),
 ): Promise<ModelCorrection[]> {
-  const sums = new Map<string, ModelCorrection>();
   for (const query of queries) {
     for await (const calls of deps.store.read(query)) {
       const outcomes = calls.map((call) => ({ call, outcome: repricedCall(deps, call) }));
@@ -56,7 +59,7 @@ function repricedCall(
   return repriced(call, storedUsage(call, registry), priceOf(call.model), priceOf);
 }
 
-function sumOf(sums: Map<string, ModelCorrection>, { vendor, model }: PricedCall): ModelCorrection {
+function sumOf(sums: ModelCorrections, { vendor, model }: PricedCall): ModelCorrection {
   return sums.getOrInsertComputed(JSON.stringify([vendor, model]), () => ({
     vendor,
     model,

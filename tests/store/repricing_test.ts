@@ -1,7 +1,12 @@
 import assert from "@std/assert";
+import { commandLine } from "../../src/audit/audit.ts";
+import { createAuditLog } from "../../src/audit/store/audit.ts";
+import { repriceBy } from "../../src/admin/reprice_command.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { PricedCallQuery } from "../../src/records/analytics_store.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
-import { pricedUsageText } from "../../src/repricing/repricing.ts";
+import { pricedUsageText, type RepricingStore } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
@@ -124,6 +129,44 @@ eachDatabase(
     assert.equal((await entries(db)).length, 2);
   },
 );
+
+eachDatabase("a run that fails on its way leaves an entry of what it has corrected", async (db) => {
+  const { accountId, interactions, store } = await opened(db);
+  const other = await newAccount(db, "other");
+  await interactions.insert([call(accountId, "a"), call(other, "b")]);
+  const audit = createAuditLog(db, () => new Date());
+  const failing: RepricingStore = {
+    ...store,
+    correct: (id, calls) =>
+      id === other ? Promise.reject(new Error("away")) : store.correct(id, calls),
+  };
+  const run = (repricing: RepricingStore) =>
+    repriceBy(
+      {
+        ...{ accounts: createAccounts(db), audit, clock: systemClock },
+        openPrices: () => ({
+          ...{ registry, prices: pricesOf(doubled), repricing, close() {} },
+          catalogue: undefined as never,
+        }),
+        priceVersions: createPriceVersions(db),
+        flushRecords: () => Promise.resolve(),
+        archivePrices: () => Promise.resolve(),
+      },
+      {},
+      { actor: commandLine, at: new Date() },
+    );
+  await assert.rejects(run(failing), /away/);
+  const noted = async () =>
+    (await audit.list(accountId, { before: null, limit: 10 })).map(({ action, subject, detail }) =>
+      [action, subject, detail].join(": ")
+    );
+  const first = "calls.repriced: 1 of 1 calls: cost 0.000001000 USD, charged 0.000001000 USD";
+  assert.deepEqual(await noted(), [`${first}; then it failed`]);
+  await assert.rejects(run(failing), /away/);
+  assert.deepEqual((await noted()).length, 1, "nothing was corrected");
+  await run(store);
+  assert.deepEqual((await noted())[0], first.replace("1 of 1", "1 of 2"));
+});
 
 eachDatabase("a price that is taken back is given back, however often it changes", async (db) => {
   const { accountId, interactions, ledger, run, balance } = await opened(db);
