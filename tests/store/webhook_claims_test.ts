@@ -3,6 +3,7 @@ import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
+import { UnsealError } from "../../src/keys/sealing.ts";
 import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
@@ -72,6 +73,35 @@ onPostgres("replicas that claim at once send a receiver one event at a time", as
     await database.query("delete from webhook_deliveries");
   }
 });
+
+eachDatabase(
+  "a process with an old master key tries a receiver's events once a minute, and delays none",
+  async (
+    database,
+  ) => {
+    const hook = await addHook(database);
+    await database.query(
+      `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select 'm' || n, $1, 'k' || n, 'export.ready', '{}', $2, $2, $2 from generate_series(1, 50) n`,
+      [hook, noon],
+    );
+    let tries = 0;
+    const unseal = () => {
+      tries++;
+      return Promise.reject(new UnsealError("sealed under another key"));
+    };
+    const old = createDeliveries(database, { sealer: { ...sealer, unseal }, workerId: "one/1" });
+    const claimAt = (second: number) => old.claim(new Date(noon.getTime() + second * 1000), []);
+    for (const second of [0, 1, 59]) assert.equal(await claimAt(second), undefined);
+    assert.equal(tries, 1);
+    const current = createDeliveries(database, { sealer, workerId: "two/1" });
+    const claimed = await current.claim(noon, []);
+    assert.ok(claimed, "the other process doesn't wait");
+    await current.release(claimed!);
+    await claimAt(60);
+    assert.equal(tries, 2);
+  },
+);
 
 eachDatabase("a restarted process sends at once what its earlier run was sending", async (
   database,

@@ -44,7 +44,7 @@ function nextEvent(claims: Claims) {
   return {
     // A receiver is sent one event at a time. The sub-select runs only once: if it ran for each
     // event, each of ten thousand events for one receiver would look at all the others.
-    where: `work.next_at <= $3 and work.webhook_id not in (
+    where: `work.next_at <= $3 and work.webhook_id <> all($4::text[]) and work.webhook_id not in (
       select webhook_id from webhook_deliveries
       where ${work.isOpen} and (${claims.isFree()}) is not true)`,
     // Failing receivers come last: otherwise receivers that hang would take all turns.
@@ -67,34 +67,35 @@ export function createDeliveries(
       [id],
     );
   };
-  const postpone = async (id: string, now: Date) => {
+  const release = async (id: string) => {
     await database.query(
-      `update webhook_deliveries set next_at = $2, ${withoutClaim(work)} where id = $1`,
-      [id, new Date(now.getTime() + sealedMs)],
+      `update webhook_deliveries set ${withoutClaim(work)} where id = $1 and owner = $2`,
+      [id, workerId],
     );
   };
+  /** Webhooks whose secrets this process can't unseal → when it tries again. */
+  const sealedUntil = new Map<string, number>();
   return {
     async claim(now, except) {
-      const query = { ...nextEvent(claims), except, params: [now] };
+      for (const [id, ms] of sealedUntil) if (ms <= now.getTime()) sealedUntil.delete(id);
       for (;;) {
+        const params = [now, [...sealedUntil.keys()]];
+        const query = { ...nextEvent(claims), except, params };
         const [row] = await claims.claimInTurn(query, claimLock);
         if (!row) return undefined;
         const delivery = await complete(database, sealer, row);
         if (delivery === "gone") await markLost(String(row.id));
-        else if (delivery === "unreadable") await postpone(String(row.id), now);
-        else return delivery;
+        else if (delivery === "unreadable") {
+          sealedUntil.set(String(row.webhook_id), now.getTime() + sealedMs);
+          await release(String(row.id));
+        } else return delivery;
       }
     },
     async renew(deliveries) {
       return new Set((await claims.renew(deliveries.map(({ id }) => id))).keys());
     },
     finish: (delivery, attempted) => finish(database, workerId, delivery, attempted),
-    async release({ id }) {
-      await database.query(
-        `update webhook_deliveries set ${withoutClaim(work)} where id = $1 and owner = $2`,
-        [id, workerId],
-      );
-    },
+    release: ({ id }) => release(id),
     async sweep(now) {
       // Skips events that are being removed together with their webhook.
       await database.query(
@@ -140,7 +141,7 @@ async function finish(
 /** How long events are kept after the day in which they may be sent. */
 const keepMs = 24 * 60 * 60_000;
 
-/** How long a process whose master key is out of date leaves an event to other processes. */
+/** How long a process whose master key is out of date leaves a receiver to other processes. */
 const sealedMs = 60_000;
 
 /**
