@@ -57,11 +57,6 @@ export interface ErasedSpan {
  */
 export interface ExportJobStore {
   /**
-   * Requeues the jobs that an earlier process was working on, where only one process can run at a
-   * time. To be called at the start.
-   */
-  takeOver(): Promise<void>;
-  /**
    * Stores a job. Throws `rate_limit_exceeded` when the account has too many jobs that are waiting
    * or stored, or its files are too large.
    */

@@ -10,7 +10,6 @@ function memoryJobs(said: string[]) {
   const isOurs = (given: ExportJob) => job?.state === "running" && job.claim === given.claim;
   const now = () => Promise.resolve(job && { ...job });
   const jobs: Partial<ExportJobStore> = {
-    takeOver: () => Promise.resolve(),
     create: ({ requestId, accountId, location, spec: { format, tables } }) => {
       const [createdAt, expiresAt] = [new Date(), new Date()];
       const created = { requestId, accountId, location, format, tables, createdAt, expiresAt };

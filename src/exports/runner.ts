@@ -25,13 +25,10 @@ const jobsAtOnce = 4;
 /** Creates the queue of the jobs that this process works on. */
 export function createExportQueue(deps: ExportRunnerDeps): WorkQueue<ClaimedExport> {
   const { jobs } = deps;
-  let takenOver = false;
   return new WorkQueue({
     idOf: ({ job }) => job.requestId,
     room: (working) => jobsAtOnce - working.length,
     async claim(_most, working) {
-      if (!takenOver) await jobs.takeOver();
-      takenOver = true;
       const claimed = await jobs.claim(working.map(({ job }) => job.requestId));
       return claimed ? [claimed] : [];
     },

@@ -23,18 +23,30 @@ export interface ExportOptions {
   clock: Clock;
   log: Log;
   newId: () => string;
+  /** Identifies this start of the process in claims. */
+  workerId: string;
   vendorLabel: VendorLabel;
 }
 
 /** Builds the exports of a process or a command; processes that call `tick` work on the jobs. */
 export function createExportService(
-  { exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId, vendorLabel }:
-    ExportOptions,
+  {
+    exportBucket,
+    dataDir,
+    database,
+    analyticsStore,
+    reads,
+    clock,
+    log,
+    newId,
+    workerId,
+    vendorLabel,
+  }: ExportOptions,
 ): Exports {
   // Where several processes share a database, each must be able to serve every file.
   const isShared = database.kind === "postgres";
   return new Exports({
-    jobs: createExportJobs(database),
+    jobs: createExportJobs(database, workerId),
     source: namingVendors(
       createExportSource({ analytics: analyticsStore, database, reads }),
       vendorLabel,

@@ -324,6 +324,7 @@ function createRecording(
   });
   const exports = createExportService({
     ...{ exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId },
+    workerId: workerIdOf({ processId, run: newId() }),
     vendorLabel,
   });
   const erasure = createErasureServices({

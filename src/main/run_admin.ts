@@ -122,13 +122,14 @@ async function openExportDeps(config: Config, stack: AsyncDisposableStack): Prom
   const analyticsStore = analytics.create({ mainReads: reads });
   const clock = systemClock;
   const log = createLog((line) => console.error(line), clock.now);
+  const newId = createUuidv7(clock);
   const { dataDir, exportBucket } = config;
   return {
     accounts: createAccounts(database),
     audit: createAuditLog(database, clock.now),
     exports: createExportService({
       ...{ dataDir, exportBucket, database, analyticsStore, reads, clock, log },
-      newId: createUuidv7(clock),
+      ...{ newId, workerId: newId() },
       vendorLabel: vendorLabelOf(createConfiguredRegistry(config)),
     }),
     flushRecords: nothingToFlush,

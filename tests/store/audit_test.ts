@@ -26,7 +26,7 @@ function actsOf(database: Database, accountId: number) {
     carrySpend,
   });
   const people = createPeople(database);
-  const exports = createExportJobs(database);
+  const exports = createExportJobs(database, "one/1");
   const evals = createEvals(database, createAnalyticsStore(database));
   const master = MasterKey.generate();
   const vendorKeys = createVendorKeys(database, () =>

@@ -16,7 +16,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
-import { Claims, type WorkTable } from "../../work_queue/store/claims.ts";
+import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
 export interface ExportJobOptions {
   /** How long a file is kept; a signed URL of a bucket is valid for at most seven days. */
@@ -28,10 +28,11 @@ export interface ExportJobOptions {
   maxStoredBytes?: number;
 }
 
-/** The columns by which jobs are claimed: by the number of the attempt, without a process. */
+/** The columns by which jobs are claimed. A claim has the number of its attempt. */
 const work: WorkTable = {
   name: "export_jobs",
   key: "request_id",
+  owner: "owner",
   token: "claim",
   until: "lease_until",
   isOpen: "state in ('queued', 'running')",
@@ -42,31 +43,28 @@ const work: WorkTable = {
 const maxFailures = 3;
 const retryMs = 1000;
 
-/** Builds the store on PostgreSQL, a server or embedded. Times are by the database's clock. */
-export function createExportJobs(database: Database, {
+/**
+ * Builds the store on PostgreSQL, a server or embedded. Times are by the database's clock.
+ * `workerId` identifies this start of the process in claims.
+ */
+export function createExportJobs(database: Database, workerId: string, {
   keepMs = 7 * dayMs,
   maxOpen = 20,
   maxStored = 200,
   maxStoredBytes = 16 * 1024 ** 3,
 }: ExportJobOptions = {}): ExportJobStore {
-  return new ExportJobs(database, { keepMs, maxOpen, maxStored, maxStoredBytes });
+  return new ExportJobs(database, workerId, { keepMs, maxOpen, maxStored, maxStoredBytes });
 }
 
 class ExportJobs implements ExportJobStore {
   readonly #claims: Claims;
 
-  constructor(readonly database: Database, readonly limits: Required<ExportJobOptions>) {
-    // No column names the process.
-    this.#claims = new Claims(database, work, "");
-  }
-
-  async takeOver(): Promise<void> {
-    // The embedded database has one process: an earlier one has ended.
-    if (this.database.kind !== "embedded") return;
-    await this.database.query(
-      "update export_jobs set state = 'queued', lease_until = null where state = 'running'",
-      [],
-    );
+  constructor(
+    readonly database: Database,
+    workerId: string,
+    readonly limits: Required<ExportJobOptions>,
+  ) {
+    this.#claims = new Claims(database, work, workerId);
   }
 
   create(newExport: NewExport): Promise<ExportJob> {
@@ -74,7 +72,10 @@ class ExportJobs implements ExportJobStore {
   }
 
   async claim(except: readonly string[] = []): Promise<ClaimedExport | undefined> {
-    const [row] = await this.#claims.claimInTurn({ ...nextJob, except }, claimLock);
+    const [row] = await this.#claims.claimInTurn(
+      { ...nextJob(this.#claims), except },
+      claimLock,
+    );
     return row && readClaimed(row);
   }
 
@@ -87,7 +88,9 @@ class ExportJobs implements ExportJobStore {
   finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
-        `update export_jobs set state = 'ready', bytes_size = $3, lease_until = null, detail = '{}'
+        `update export_jobs set state = 'ready', bytes_size = $3, detail = '{}', ${
+          withoutClaim(work)
+        }
            where request_id = $1 and claim = $2 and state = 'running'
            returning account_id, clock_timestamp() as at`,
         [requestId, claim, bytesSize],
@@ -103,7 +106,7 @@ class ExportJobs implements ExportJobStore {
 
   async release({ requestId, claim }: ExportJob, failed: boolean): Promise<void> {
     await this.database.query(
-      `update export_jobs set lease_until = null,
+      `update export_jobs set ${withoutClaim(work)},
            failures = failures + $3,
            state = case when failures + $3 >= ${maxFailures} then 'failed' else 'queued' end,
            detail = case when failures + $3 >= ${maxFailures} then '{}' else detail end,
@@ -134,7 +137,7 @@ class ExportJobs implements ExportJobStore {
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined> {
     return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
-        `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
+        `update export_jobs set state = 'removed', detail = '{}', ${withoutClaim(work)}
            where account_id = $1 and request_id = $2 and ${isStored} returning ${columns}`,
         [accountId, requestId],
       );
@@ -254,19 +257,21 @@ const claimLock = 7_305_112_604_921;
  * account with the fewest started jobs among the stored ones comes first. So neither long jobs nor
  * many of them delay another account.
  */
-const nextJob = {
-  set: "state = 'running', claim = claim + 1, has_file = true",
-  where: `not_before <= clock_timestamp() and expires_at > clock_timestamp() and not exists (
-      select from export_jobs other
-      where other.account_id = work.account_id and other.state = 'running'
-        and other.lease_until > clock_timestamp()
-    )`,
-  orderBy: `(
-      select count(*) from export_jobs other
-      where other.account_id = work.account_id and other.claim > 0
-    ), created_at`,
-  returning: `${columns}, detail, snapshot`,
-};
+function nextJob(claims: Claims) {
+  return {
+    set: "state = 'running', claim = claim + 1, has_file = true",
+    where: `not_before <= clock_timestamp() and expires_at > clock_timestamp()
+      and account_id not in (
+        select account_id from export_jobs
+        where ${work.isOpen} and (${claims.isFree()}) is not true
+      )`,
+    orderBy: `(
+        select count(*) from export_jobs other
+        where other.account_id = work.account_id and other.claim > 0
+      ), created_at`,
+    returning: `${columns}, detail, snapshot`,
+  };
+}
 
 /**
  * $1 account, $2 tables, $3 and $4 the span, both ends included. A queued job won't read the erased
@@ -275,7 +280,7 @@ const nextJob = {
  */
 const eraseSql = `update export_jobs set
     state = case when state = 'running' then 'queued' when state = 'ready' then 'deleted' else state end,
-    lease_until = null
+    ${withoutClaim(work)}
   where account_id = $1 and tables && $2::text[] and has_file
     and ($3::timestamptz is null or end_at is null or end_at > $3::timestamptz)
     and ($4::timestamptz is null or start_at is null or start_at <= $4::timestamptz)
