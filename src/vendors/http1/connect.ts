@@ -6,9 +6,7 @@ import tls from "node:tls";
  */
 export type Connector = (target: ConnectTarget, read: ReadPiece, done: ConnectDone) => net.Socket;
 
-/**
- * Takes received bytes, which it may keep. False: read nothing more until the socket's `resume`.
- */
+/** Takes received bytes, which it may keep. False: read nothing more until `resumeReading`. */
 export type ReadPiece = (piece: Uint8Array) => boolean;
 
 export interface ConnectTarget {
@@ -53,7 +51,11 @@ export function createConnector(options: ConnectOptions = {}): Connector {
     const isTls = protocol === "https:";
     const onread: net.OnReadOpts = {
       buffer: readBuffer,
-      callback: (length) => read(readBuffer.slice(0, length)),
+      callback: (length) => {
+        const readsOn = read(readBuffer.slice(0, length));
+        if (!readsOn) underTls(socket)?.readStop();
+        return readsOn;
+      },
     };
     const to = { host: hostname, port: Number(port || (isTls ? 443 : 80)), onread, ...options };
     const socket = isTls ? tls.connect({ ...to, ...secure(hostname) }) : net.connect(to);
@@ -72,6 +74,34 @@ export function createConnector(options: ConnectOptions = {}): Connector {
     socket.once("close", () => fail(new ConnectionClosed()));
     return socket;
   };
+}
+
+/** Reads on after a `ReadPiece` that returned false. */
+export function resumeReading(socket: net.Socket): void {
+  underTls(socket)?.readStart();
+  socket.resume();
+}
+
+/** A connection of the runtime's. */
+interface Readable {
+  readStop(): void;
+  readStart(): void;
+}
+
+/**
+ * Returns the connection that carries a TLS socket. Such a socket stops its reader alone: the runtime
+ * (2.9.6) goes on reading, into memory without a limit, and hands all of it over in one turn once
+ * the socket resumes. So the connection below it is stopped, too.
+ */
+function underTls(socket: net.Socket & { _handle?: unknown }): Readable | undefined {
+  const { _handle: handle } = socket;
+  if (typeof handle !== "object" || handle === null || !("_parent" in handle)) return undefined;
+  return isReadable(handle._parent) ? handle._parent : undefined;
+}
+
+function isReadable(handle: unknown): handle is Readable {
+  return typeof handle === "object" && handle !== null && "readStop" in handle &&
+    "readStart" in handle;
 }
 
 function secure(hostname: string): tls.ConnectionOptions {

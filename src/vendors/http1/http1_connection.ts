@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { systemClock } from "../../base/clock.ts";
 import { AnswerParser } from "./answer_parser.ts";
-import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
+import { ConnectionClosed, type Connector, type ConnectTarget, resumeReading } from "./connect.ts";
 import { type RequestHead, writeRequestHead } from "./request_head.ts";
 
 /**
@@ -45,6 +45,14 @@ const joinedBytes = 64 * 1024;
 const paceMs = 2;
 /** A read of this many bytes is worth a turn of its own. */
 const largeRead = 8 * 1024;
+
+/**
+ * A connection whose last read took longer than this to handle rests, too: the runtime looks for
+ * what others sent when it has nothing to do, else only every 61 turns.
+ */
+const longReadMs = 1;
+/** One tick lets no more connections read than whose last reads, if long, took this together. */
+const tickMs = 8;
 
 /** One connection of HTTP/1.1: opened by its first request, one request at a time. */
 export class Http1Connection {
@@ -145,7 +153,7 @@ export class Http1Connection {
     if (this.#isOver || this.#isPausing || !this.#isStopped) return;
     this.#isStopped = false;
     this.#readMs = systemClock.monotonicMs();
-    this.#socket?.resume();
+    if (this.#socket) resumeReading(this.#socket);
   }
 
   /** Closes it at once; its request's handler hears nothing more. */
@@ -219,24 +227,22 @@ export class Http1Connection {
   /** Parses a piece; returns whether to go on reading. */
   #read(piece: Uint8Array): boolean {
     if (this.#isOver) return false;
+    const lastMs = this.#readMs;
+    const beganMs = systemClock.monotonicMs();
     try {
       this.#parser.push(piece);
     } catch (thrown) {
       this.#fail(thrown);
       return false;
     }
+    this.#readMs = systemClock.monotonicMs();
+    const tookMs = this.#readMs - beganMs;
+    const isFast = piece.length < largeRead && this.#readMs - lastMs < paceMs;
     // A complete answer needs no pause.
-    const isResting = this.#handler !== undefined && this.#isFast(piece.length);
-    if (isResting) resting.add(this);
+    const isResting = this.#handler !== undefined && (isFast || tookMs > longReadMs);
+    if (isResting) resting.add(this, tookMs);
     this.#isStopped = isResting || this.#isPausing;
     return !this.#isStopped;
-  }
-
-  /** Whether small pieces come in quick succession. */
-  #isFast(length: number): boolean {
-    const lastMs = this.#readMs;
-    this.#readMs = systemClock.monotonicMs();
-    return length < largeRead && this.#readMs - lastMs < paceMs;
   }
 
   #answered(): void {
@@ -257,29 +263,41 @@ export class Http1Connection {
 
 /** Connections whose reading resumes at the next tick; one timer serves them all. */
 class Resting {
-  readonly #connections = new Set<Http1Connection>();
+  /** With how long their last read took; who has rested longest comes first. */
+  readonly #connections = new Map<Http1Connection, number>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   has(connection: Http1Connection): boolean {
     return this.#connections.has(connection);
   }
 
-  add(connection: Http1Connection): void {
-    this.#connections.add(connection);
+  add(connection: Http1Connection, tookMs: number): void {
+    this.#connections.set(connection, tookMs);
+    // A timer that is due when this turn ends would leave the runtime with something to do.
+    if (tookMs > longReadMs) this.#stop();
     this.#timer ??= setTimeout(() => this.#tick(), paceMs);
   }
 
   delete(connection: Http1Connection): void {
-    if (!this.#connections.delete(connection) || this.#connections.size > 0) return;
+    if (this.#connections.delete(connection) && this.#connections.size === 0) this.#stop();
+  }
+
+  #stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
   #tick(): void {
-    this.#timer = undefined;
-    const rested = [...this.#connections];
-    this.#connections.clear();
-    for (const connection of rested) connection.readOn();
+    let longMs = 0;
+    for (const [connection, tookMs] of [...this.#connections]) {
+      const isLong = tookMs > longReadMs;
+      if (isLong && longMs > tickMs) continue;
+      if (isLong) longMs += tookMs;
+      this.#connections.delete(connection);
+      connection.readOn();
+    }
+    const isDone = this.#connections.size === 0;
+    this.#timer = isDone ? undefined : setTimeout(() => this.#tick(), paceMs);
   }
 }
 

@@ -76,6 +76,28 @@ Deno.test("a connection that rests can be closed, and what paused it still does"
 });
 
 for (const protocol of ["http:", "https:"] as const) {
+  Deno.test(`${protocol} others have their turn between pieces that take long, of however many connections`, async () => {
+    await using vendor = await startVendor((socket) => {
+      const bytes = 16 * 1024 * 1024;
+      socket.write(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`);
+    }, protocol);
+    await using others = await startExchange();
+    const connections = Array.from({ length: 4 }, () => connectTo(vendor.port, protocol));
+    let pieces = 0;
+    let before = 0;
+    await new Promise<void>((resolve, error) => {
+      const take = () => {
+        if (pieces++ === 0) before = others.count;
+        work(4);
+        if (pieces === 100) resolve();
+      };
+      for (const connection of connections) ask(connection, take, { end: () => {}, error });
+    });
+    for (const connection of connections) connection.destroy();
+    const exchanges = others.count - before;
+    assert.ok(exchanges > 25, `${exchanges} exchanges between 100 pieces`);
+  });
+
   Deno.test(`${protocol} pieces of all sizes arrive once and in order, whatever pauses them`, async () => {
     const random = new Random(7);
     const parts = Array.from({ length: 400 }, () => {
@@ -100,6 +122,29 @@ for (const protocol of ["http:", "https:"] as const) {
     });
     await Promise.all(resumed);
     assert.ok(pieces.join("") === parts.join(""), "the same bytes");
+  });
+
+  Deno.test(`${protocol} a vendor can send no more than the system holds while its reader pauses`, async () => {
+    const part = new Uint8Array(1024 * 1024);
+    let sent = 0;
+    await using vendor = await startVendor(
+      async (socket) => {
+        while (!socket.destroyed && sent < 200) {
+          sent++;
+          if (!socket.write(part)) await new Promise((resolve) => socket.once("drain", resolve));
+        }
+      },
+      protocol,
+      endless,
+    );
+    const connection = connectTo(vendor.port, protocol);
+    ask(connection, () => connection.pause(), { end: () => {}, error: () => {} });
+    for (let before = -1; sent === 0 || sent > before;) {
+      before = sent;
+      await pause(500);
+    }
+    connection.destroy();
+    assert.ok(sent < 100, `${sent} MiB`);
   });
 }
 
@@ -183,6 +228,40 @@ async function answerPieces(
   await ended.promise;
   connection.destroy();
   return pieces;
+}
+
+/** Keeps the processor busy. */
+function work(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
+
+/** Two ends of a connection that send each other one byte after the other. */
+async function startExchange(): Promise<{ readonly count: number } & AsyncDisposable> {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  const [near, far] = await Promise.all([Deno.connect({ port }), listener.accept()]);
+  listener.close();
+  let count = 0;
+  const echo = async () => {
+    for (const byte = new Uint8Array(1); await far.read(byte) !== null;) await far.write(byte);
+  };
+  const exchange = async () => {
+    for (const byte = new Uint8Array(1);; count++) {
+      await near.write(byte);
+      if (await near.read(byte) === null) return;
+    }
+  };
+  const both = Promise.allSettled([echo(), exchange()]);
+  return {
+    get count() {
+      return count;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const end of [near, far]) end.close();
+      await both;
+    },
+  };
 }
 
 const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
