@@ -96,7 +96,14 @@ export function createApp(
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   const metricsText = services.siblings.metrics ?? (() => metrics.text());
-  operationRoutes(endpoints, { ready: services.ready, metricsText, metricsToken, trustProxy });
+  const { host } = config;
+  operationRoutes(endpoints, {
+    ready: services.ready,
+    metricsText,
+    metricsToken,
+    trustProxy,
+    host,
+  });
   publicRoutes(endpoints, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // The dashboard accepts sessions only; everything below accepts keys only.

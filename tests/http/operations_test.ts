@@ -1,6 +1,7 @@
 import assert from "@std/assert";
+import { dial } from "../support/raw_connection.ts";
 import { play, testScenarios } from "../support/scenarios.ts";
-import { shared, startSimulatedService } from "../support/service.ts";
+import { shared, startSimulatedService, startTestService } from "../support/service.ts";
 
 const metricsToken = "metrics-token-of-a-test";
 const service = shared(() =>
@@ -122,6 +123,24 @@ testScenarios(service, [
     },
   })),
 ]);
+
+Deno.test("without a token metrics answer on this machine's own names only, not to a rebound one", async () => {
+  await using plain = await startTestService();
+  const port = Number(new URL(plain.baseUrl).port);
+  const statusFor = async (host: string) => {
+    using connection = await dial(port);
+    await connection.send(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    return /^HTTP\/1\.1 (\d+)/.exec(await connection.rest())?.[1];
+  };
+  for (const own of [`127.0.0.1:${port}`, `localhost:${port}`, "LOCALHOST", "[::1]:80"]) {
+    assert.equal(await statusFor(own), "200", own);
+  }
+  // A page of that name, whose address was changed to 127.0.0.1 after it was loaded.
+  for (const other of [`evil.example:${port}`, "127.0.0.1.evil.example", "localhost.evil", ""]) {
+    const refused = other === "" ? "400" : "404";
+    assert.equal(await statusFor(other), refused, other);
+  }
+});
 
 Deno.test("metrics count calls, tokens and cost by vendor, and hold no content", async () => {
   const { post, fetch } = service();

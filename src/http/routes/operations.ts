@@ -3,6 +3,7 @@ import type { Secret } from "../../base/secret.ts";
 import { sameText } from "../../base/hash.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Endpoints } from "../bind.ts";
+import { isOwnHost } from "../own_address.ts";
 
 /** Mounts the probes and the metrics, which need no service key. */
 export function operationRoutes(
@@ -13,6 +14,8 @@ export function operationRoutes(
     metricsToken: Secret | undefined;
     /** The service is behind a proxy. */
     trustProxy: boolean;
+    /** `HOST`, the address that the listener is bound to. */
+    host: string;
   },
 ): void {
   app.bindPublic(contracts.livez, () => ({ status: "ok" as const }));
@@ -23,7 +26,10 @@ export function operationRoutes(
   // Behind a proxy on this machine, which may set no header, every caller seems to be on loopback.
   const asksAlways = deps.trustProxy || deps.metricsToken !== undefined;
   app.bindPublic(contracts.metrics, async ({ peerHost, header }) => {
+    // A web page in a browser on this machine can change what its own name resolves to (DNS
+    // rebinding): its requests come from loopback too, but with that name as `Host`.
     const isNear = !asksAlways && isLoopback(peerHost) &&
+      isOwnHost(header("host") ?? "", deps.host) &&
       forwardedBy.every((name) => header(name) === undefined);
     if (!isNear && !holdsToken(header("authorization"), deps.metricsToken)) {
       // To others the endpoint doesn't exist.
