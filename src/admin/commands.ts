@@ -161,7 +161,7 @@ export async function runCommandOf<Parts>(
     const thrown = refused instanceof OptionError ? usageOf(refused) : refused;
     const message = commandFailure(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
-    return { exitCode, json: { error: message }, lines: [message] };
+    return { exitCode, json: { error: message }, lines: message.split("\n") };
   }
 }
 

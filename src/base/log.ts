@@ -1,4 +1,5 @@
 import { type SetTimer, systemSetTimer, within } from "./deadline.ts";
+import { visibleControls } from "./visible_controls.ts";
 
 /** Fields of a log line; undefined and null are left out. Never a prompt, never a key. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -43,7 +44,7 @@ function jsonLine(head: Readonly<Record<string, string>>, fields: LogFields): st
     if (value === undefined || value === null) continue;
     line[name in head ? `field_${name}` : name] = typeof value === "string" ? cut(value) : value;
   }
-  return JSON.stringify(line);
+  return visibleControls(JSON.stringify(line));
 }
 
 /** The output of log lines. */
@@ -213,7 +214,8 @@ function formatFields(fields: LogFields): string {
 /** Quotes values with spaces, quotes or control characters, so that an event stays one line. */
 function quote(value: string): string {
   const short = cut(value);
-  return /^[\w./:@+\-…]+$/.test(short) ? short : JSON.stringify(short);
+  // JSON leaves DEL and the C1 controls (U+007F to U+009F) as they are.
+  return /^[\w./:@+\-…]+$/.test(short) ? short : visibleControls(JSON.stringify(short));
 }
 
 function cut(value: string): string {

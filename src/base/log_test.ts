@@ -19,6 +19,19 @@ function reader() {
   };
 }
 
+Deno.test("a caller's text controls no terminal that shows the log, in either format", () => {
+  const model = "a\x1b[2J\x9b31m\x7f\n\u0085b";
+  for (const eventOf of [undefined, () => "event"]) {
+    const lines: string[] = [];
+    createLog((line) => lines.push(line), () => new Date(0), {}, eventOf).info("refused", {
+      model,
+    });
+    assert.doesNotMatch(lines[0]!, /\p{Cc}/u);
+    assert.match(lines[0]!, /\\u001b\[2J\\u009b31m\\u007f\\n\\u0085b/);
+    if (eventOf) assert.equal(JSON.parse(lines[0]!).model, model);
+  }
+});
+
 Deno.test("lines go out whole and in order, however little the output takes at once", async () => {
   const { out, open, write } = reader();
   const lines = stdoutLines({ write });

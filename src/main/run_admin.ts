@@ -9,6 +9,7 @@ import { adminDepsOf } from "../admin/deps.ts";
 import { systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
+import { visibleControls } from "../base/visible_controls.ts";
 import { type Config, readConfig, readProgram } from "./config.ts";
 import { chargedInScope } from "../budgets/budget.ts";
 import { createBudgets } from "../budgets/wire.ts";
@@ -267,7 +268,8 @@ function openWebhooks(
 function print(result: CommandResult, asJson: boolean, at: AdminConsole): void {
   // Standard output holds an export: nothing may be added to it.
   if (result.json === undefined) return;
-  if (asJson) at.print(JSON.stringify(result.json));
-  else if (result.exitCode === 0) result.lines.forEach((line) => at.print(line));
-  else result.lines.forEach((line) => at.printError(line));
+  if (asJson) return at.print(visibleControls(JSON.stringify(result.json)));
+  const put = result.exitCode === 0 ? at.print : at.printError;
+  // Callers, an account's members and vendors have named much of what is printed.
+  for (const line of result.lines) put(visibleControls(line));
 }

@@ -102,6 +102,7 @@ function collectErrors() {
 function nameOf(name: string): string {
   if (name === "") throw new Error("Enter a name, such as “checkout service”.");
   if (name.length > 200) throw new Error("At most 200 characters.");
+  if (/\p{Cc}/u.test(name)) throw new Error("Leave out line breaks and control characters.");
   return name;
 }
 

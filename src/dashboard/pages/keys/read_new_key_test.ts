@@ -48,6 +48,9 @@ Deno.test("each wrong field is named, and none becomes a key with more than was 
   const cases: Record<string, string> = {
     "name=": "name",
     [`name=${"x".repeat(201)}`]: "name",
+    "name=a%1B%5B2J": "name",
+    "name=a%0Ab": "name",
+    "name=a%C2%9B31m": "name",
     "name=a&access=some": "scopes",
     "name=a&access=some&scope=unknown": "scopes",
     "name=a&models=gpt": "models",
