@@ -142,3 +142,26 @@ Deno.test("who removes a person is offered their keys, and ends them with the pe
   }
   assert.match((await owner.get("/dashboard/keys")).text, /by a removed person/);
 });
+
+Deno.test("who takes a role from a person reads which of their keys can still do more", async () => {
+  const owner = await world().owner();
+  const { browser, name } = await join("owner");
+  const erasing = await makeKey(browser, { name: `all of ${name}`, access: "all" });
+  await makeKey(browser, { name: `calls of ${name}`, access: "some", scope: "chat" });
+  const path = new RegExp(`action="(${people}/[^/"]+/role)"[\\s\\S]{0,600}?Role of ${name}`);
+  const change = async (role: string) => {
+    const at = path.exec((await owner.get(people)).text)![1]!;
+    assert.equal((await owner.submit(people, at, { role })).status, 303);
+    return (await owner.get(people)).text;
+  };
+  const asMember = await change("member");
+  assert.match(asMember, new RegExp(`A key of theirs can do more: all of ${name}\\.`));
+  assert.equal((await erase(erasing.key, { confirm: undefined, dry_run: true })).status, 200);
+  // A viewer could make none of these.
+  const asViewer = await change("viewer");
+  assert.match(
+    asViewer,
+    new RegExp(`2 keys of theirs can do more: (all|calls) of ${name}, (all|calls) of ${name}\\.`),
+  );
+  assert.doesNotMatch(await change("owner"), /can do more/);
+});

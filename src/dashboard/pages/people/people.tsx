@@ -1,6 +1,7 @@
 import { inviteeOf, makeInvitation, readEmail } from "../../../people/invitation.ts";
 import {
   type Invitation,
+  mayAs,
   type Membership,
   type Person,
   type Refusal,
@@ -26,6 +27,7 @@ import {
 } from "../../components.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
+import { requiresOwner } from "../../../keys/scopes.ts";
 import { counted } from "../../amounts.ts";
 import { csvFile } from "../../csv.ts";
 import type { Form } from "../../form.ts";
@@ -140,9 +142,25 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
     payloads,
   );
   if (typeof changed === "string") return refusal(changed);
-  const name = nameOf(changed);
-  return { to: address, notice: { kind: "done", text: `${name} is ${roleText} from now on.` } };
+  const keys = await keysOf(ctx, request, changed.id);
+  const text = `${nameOf(changed)} is ${roleText} from now on.${keysBeyond(role, keys)}`;
+  return { to: address, notice: { kind: "done", text } };
 }
+
+/** Names the keys that a person with this role could not have made; they keep working. */
+function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
+  const beyond = keys.filter(({ scopes }) =>
+    !mayAs(role, requiresOwner(scopes) ? "owner" : "member")
+  );
+  if (beyond.length === 0) return "";
+  const names = beyond.slice(0, shownKeys).map(({ name }) => name).join(", ");
+  const others = beyond.length > shownKeys ? `, and ${beyond.length - shownKeys} others` : "";
+  const subject = beyond.length === 1 ? "A key" : counted(beyond.length, "key");
+  return ` ${subject} of theirs can do more: ${names}${others}. Revoke what they should not keep.`;
+}
+
+/** The most names in a notice, which travels in a cookie. */
+const shownKeys = 5;
 
 function refusal(kind: Refusal): Outcome {
   if (kind === "not_found") throw new NotFound();
