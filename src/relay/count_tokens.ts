@@ -2,7 +2,7 @@ import { nanosToUsd } from "../base/money.ts";
 import { parsing } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import { writeJson } from "../base/write_json.ts";
-import { isRecord } from "../dialects/kernel/json.ts";
+import { asRecord, isRecord } from "../dialects/kernel/json.ts";
 import { promptTokens } from "../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
@@ -198,7 +198,8 @@ async function translated(
 ) {
   const { step = runAtOnce } = caller;
   const { model, vendor: { quirks } } = access.target;
-  const request = await step.inSteps(() => dialect.decodeRequest(plain));
+  const whole = dialect.counting!.standAlone?.(asRecord(plain)) ?? plain;
+  const request = await step.inSteps(() => dialect.decodeRequest(whole));
   const target = { model, maxOutputTokens: undefined, quirks };
   const { body } = await step.inSteps(() => upstream.encodeRequest(request, target));
   return leaveOutRefused(learned, { ...access, caller }, upstream, body);

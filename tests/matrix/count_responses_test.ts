@@ -1,4 +1,4 @@
-/** What vendors are asked for when a responses request is counted. */
+/** What vendors are asked for when a request is counted by responses. */
 import assert from "@std/assert";
 import { writeEnvelope } from "../../src/dialects/text/responses/conversation/envelope.ts";
 import { shared } from "../support/service.ts";
@@ -85,4 +85,39 @@ Deno.test("an estimate can't look up state in a vendor's account, so it is refus
     assert.deepEqual([answer.status, error.code], [400, "unsupported_parameter"]);
     assert.ok(error.message.startsWith(`${field}: `), error.message);
   }
+});
+
+Deno.test("a result alone, whose media Gemini CLI has counted, is counted as the text and media in it", async () => {
+  const word = service().script((exchange) => exchange.answer(200, counted));
+  const [png, pdf] = [
+    { mimeType: "image/png", data: "iVBORw0KGgo=" },
+    { mimeType: "application/pdf", data: "JVBERi0=" },
+  ];
+  const answer = await service().post(`/chat/v1beta/models/${model}:countTokens`, {
+    contents: [{
+      role: "user",
+      parts: [
+        { functionResponse: { id: "c_1", name: "look", response: { output: word } } },
+        { functionResponse: { name: "see", response: {}, parts: [{ inlineData: png }] } },
+        { inlineData: pdf },
+      ],
+    }],
+  });
+  assert.deepEqual(await answer.json(), { totalTokens: 42 });
+  assert.equal(answer.headers.get("x-token-count"), null);
+  const [said] = lastSent().body.input as Json[];
+  assert.deepEqual([said!.role, (said!.content as Json[]).map(({ type }) => type)], [
+    "user",
+    ["input_text", "input_image", "input_file"],
+  ]);
+  assert.match(String((said!.content as Json[])[0]!.text), new RegExp(word));
+});
+
+Deno.test("a result after the first content still needs its call, as in the call that is counted", async () => {
+  const result = { functionResponse: { id: "c_1", name: "look", response: { output: "x" } } };
+  const answer = await service().post(`/chat/v1beta/models/${model}:countTokens`, {
+    contents: [{ parts: [{ text: "Hi." }] }, { parts: [result] }],
+  });
+  assert.equal(answer.status, 400);
+  assert.match((await answer.json()).error.message, /^contents\[1\]\.parts\[0\]/);
 });

@@ -238,6 +238,8 @@ export interface TokenCountEndpoint {
   /** The count in the vendor's answer. */
   read(answer: unknown): number | undefined;
   requestOf(body: unknown): JsonRecord;
+  /** The request as a call could send it, where a count takes a part of a conversation too. */
+  standAlone?(request: JsonRecord): JsonRecord;
   /** The answer for the caller. */
   write(tokens: number): unknown;
 }

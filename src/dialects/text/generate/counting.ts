@@ -2,6 +2,7 @@ import type { TokenCountEndpoint } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { asRecord, count, type JsonRecord } from "../../kernel/json.ts";
 import { bareModel, countTokensPath } from "./models.ts";
+import { resultText } from "./request/decode_contents.ts";
 import { Fields } from "./request/fields.ts";
 
 /** `:countTokens`, which takes a whole request or its contents alone. */
@@ -13,6 +14,7 @@ export const counting: TokenCountEndpoint = {
   }),
   read: (answer) => count(asRecord(answer).totalTokens),
   requestOf: countedRequest,
+  standAlone: withoutStrayResults,
   write: (tokens) => ({ totalTokens: tokens }),
 };
 
@@ -32,4 +34,24 @@ function countedRequest(body: unknown): JsonRecord {
 
 function missingContents(): never {
   throw invalidValue("contents", "expected an array of contents, or generateContentRequest");
+}
+
+/**
+ * Writes results in the first content, which no call precedes, as the text and media in them: Gemini
+ * CLI counts results with media alone, and Google counts them.
+ */
+function withoutStrayResults(request: JsonRecord): JsonRecord {
+  const [first, ...rest] = new Fields(request, "").objects("contents");
+  const parts = first?.objects("parts") ?? [];
+  if (!parts.some((part) => part.has("functionResponse"))) return request;
+  const written = { ...first!.record, parts: parts.flatMap(resultParts) };
+  return { ...request, contents: [written, ...rest.map(({ record }) => record)] };
+}
+
+function resultParts(part: Fields): JsonRecord[] {
+  const result = part.object("functionResponse");
+  if (!result) return [part.record];
+  const media = result.objects("parts").map(({ record }) => record);
+  const { text } = resultText(result.object("response")?.record ?? {}, media.length > 0);
+  return text === undefined ? media : [{ text }, ...media];
 }

@@ -224,7 +224,7 @@ function strayResult(part: Fields): Error {
 }
 
 /** Returns the text of a result: its only string under a conventional key, or else its JSON. */
-function resultText(
+export function resultText(
   response: JsonRecord,
   hasMedia: boolean,
 ): { text: string | undefined; isError: boolean } {
