@@ -214,7 +214,9 @@ export function callWarnings({ interactions, cost }: FigureSums): string[] {
   const unknown = interactions - cost.count;
   if (interactions > 0n && interactions < smallSample) {
     warnings.push(
-      `small_sample: ${interactions} interactions, fewer than ${smallSample}: the intervals are rough.`,
+      `small_sample: ${interactions} ${
+        interactions === 1n ? "interaction" : "interactions"
+      }, fewer than ${smallSample}: the intervals are rough.`,
     );
   }
   if (unknown > 0n) {

@@ -91,6 +91,7 @@ Deno.test("a warning is there under thirty interactions, not from thirty on", ()
   const warned = (calls: number) =>
     bodyOf(cohort(Array(calls).fill(1), [outcome("clicks", [1])])).warnings;
   assert.match(warned(29)[0]!, /^small_sample: 29 interactions, fewer than 30/);
+  assert.match(warned(1)[0]!, /^small_sample: 1 interaction, fewer than 30/);
   assert.deepEqual(warned(30), []);
 });
 

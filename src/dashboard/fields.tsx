@@ -56,16 +56,24 @@ export function DayField({ values, fieldErrors, id, label, hint, required, isTim
   isTime?: boolean;
 }) {
   const has = { hint: hint !== undefined, error: fieldErrors[id] !== undefined };
+  const text = values[id]?.[0] ?? "";
+  // The contract's message says how programs write a time.
+  const isUnread = has.error && text !== "" && !readTime(text, { hasTime: isTime ?? false });
   return (
-    <Field id={id} label={label} hint={hint} error={fieldErrors[id]}>
+    <Field
+      {...{ id, label, hint }}
+      error={isUnread ? `Expected a day such as ${dayExample}.` : fieldErrors[id]}
+    >
       <DayInput
         {...{ id, label, required: required ?? false, isTime: isTime ?? false }}
-        value={values[id]?.[0] ?? ""}
+        value={text}
         described={describedBy(id, has)}
       />
     </Field>
   );
 }
+
+const dayExample = "21 Nov 2026";
 
 /**
  * The control of a day: a text input, which reads the same in every language of a browser, unlike
@@ -89,7 +97,7 @@ export function DayInput({ id, label, value, required, isTime, described = {} }:
         autocomplete="off"
         spellcheck={false}
         required={required}
-        placeholder={isTime ? "21 Nov 2026, 09:00" : "21 Nov 2026"}
+        placeholder={isTime ? `${dayExample}, 09:00` : dayExample}
         value={at ? typedTime(at, isTime) : value}
         {...described}
       />
@@ -159,6 +167,8 @@ export function Choices(
     options: readonly Option[];
   },
 ) {
+  const error = fieldErrors[id];
+  const isNone = values[id] === undefined;
   return (
     <fieldset>
       <legend>{label}</legend>
@@ -173,7 +183,9 @@ export function Choices(
           {text}
         </label>
       ))}
-      {fieldErrors[id] === undefined ? null : <p class="error" role="alert">{fieldErrors[id]}</p>}
+      {error === undefined
+        ? null
+        : <p class="error" role="alert">{isNone ? "Choose at least one." : error}</p>}
     </fieldset>
   );
 }

@@ -37,6 +37,8 @@ function Document({ title, assets, class: className, sheet, scripts, children }:
 export interface Frame {
   title: string;
   section: Section;
+  /** The shown one of the tabs: it stands before the title in the browser's history. */
+  tab?: string | undefined;
   /** The text under the title. */
   lead?: string | undefined;
   /** The page's one primary action. */
@@ -59,7 +61,7 @@ export function SignedIn({ frame, session, csrf, notice, assets, children }: {
   const navigation = <Navigation section={frame.section} session={session} csrf={csrf} />;
   return (
     <Document
-      title={frame.title}
+      title={frame.tab === undefined ? frame.title : `${frame.tab} · ${frame.title}`}
       assets={assets}
       class="app"
       sheet={sheetOf(frame.section)}

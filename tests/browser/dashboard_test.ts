@@ -220,6 +220,19 @@ Deno.test("a key's page doesn't scroll sideways on a phone, however large its ca
   }
 });
 
+Deno.test("a large cap leaves the columns beside it in sight", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  await service.createKey("--name", "n".repeat(100), "--cap-month-usd", "100000000");
+  await page.setViewportSize(desktop);
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  const [table, shown] = await page.$eval(
+    "main .table",
+    (one) => [one.scrollWidth, one.clientWidth],
+  );
+  assert.equal(table, shown);
+});
+
 Deno.test("a long name in the settings leaves its table's other columns in sight", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;
@@ -228,12 +241,16 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
   const on = `app:${"a".repeat(256)}`;
   await service.admin("budget", "set", "--on", on, "--per", "day", "--usd", "5");
   const owner = await service.owner();
+  const email = `${"p".repeat(64)}@${"d".repeat(60)}.example.com`;
+  await owner.submit("/dashboard/settings/people", "/dashboard/settings/people/invite", {
+    ...{ email, role: "viewer" },
+  });
   const models = "/dashboard/settings/models/new";
   const fields = { name: "v".repeat(100), targets: "openai/gpt-4.1" };
   const made = await owner.submit(models, models, fields);
   assert.equal(made.status, 303, made.text);
   await page.setViewportSize(desktop);
-  for (const name of ["webhooks", "budgets", "models"]) {
+  for (const name of ["webhooks", "budgets", "models", "audit"]) {
     await page.goto(`${service.baseUrl}/dashboard/settings/${name}`);
     const [table, shown] = await page.$eval(
       "main .table",

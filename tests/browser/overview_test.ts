@@ -78,6 +78,22 @@ Deno.test("without script the overview says the same, by keyboard", async () => 
   assert.ok(await page.isVisible("text=No calls on these days"));
 });
 
+Deno.test("a long name among those who spent most takes one line", async () => {
+  const user = "u".repeat(200);
+  const call = await world().post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: "Hello" }],
+    user,
+  });
+  await call.body?.cancel();
+  const { page } = await world().open();
+  await page.goto(`${world().baseUrl}/dashboard/overview`);
+  const link = page.locator(".standing a[href*='uuu']");
+  assert.equal(await link.getAttribute("title"), user);
+  const { height, width } = (await link.boundingBox())!;
+  assert.ok(height < 30 && width < 400, `${width} x ${height}`);
+});
+
 if (allLooks) {
   Deno.test("the task of screenshots makes a picture of every page", async () => {
     const folder = await Deno.makeTempDir({ prefix: "gateway-pictures-" });

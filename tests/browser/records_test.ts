@@ -258,6 +258,23 @@ Deno.test("days are typed as pages write them, or chosen from the browser's cale
   assert.deepEqual(world.complaints.filter((one) => !/status of 400/.test(one)), []);
 });
 
+Deno.test("the first wrong field of a refused form has the focus, and each a red border", async () => {
+  await using world = await startAsOwner();
+  const { page, service } = world;
+  await page.goto(`${service.baseUrl}/dashboard/keys/new`);
+  await page.fill("#name", "any");
+  await page.fill("#models", "nonsense");
+  await page.fill("#cap_day", "much");
+  await page.click("main form button[type=submit]");
+  await page.waitForSelector("#models-error");
+  assert.equal(await page.evaluate("document.activeElement.id"), "cap_day");
+  const borderOf = (id: string) => page.$eval(id, (one) => getComputedStyle(one).borderTopColor);
+  const red = await page.$eval("#cap_day-error", (one) => getComputedStyle(one).color);
+  assert.equal(await borderOf("#cap_day"), red);
+  assert.equal(await borderOf("#models"), red);
+  assert.notEqual(await borderOf("#name"), red);
+});
+
 Deno.test("two cohorts that are checked in the list are compared", async () => {
   await using world = await startAsOwner();
   const { page, service } = world;

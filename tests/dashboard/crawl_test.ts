@@ -35,6 +35,37 @@ Deno.test("every link of the dashboard leads to a page", () => {
   assert.deepEqual(broken.map(({ address, answer }) => `${answer.status} ${address}`), []);
 });
 
+Deno.test("no page of a new account shows its members and viewers a link that they may not follow", async () => {
+  const { admin, provider } = world();
+  await admin("account", "create", "--name", "new");
+  for (const role of ["member", "viewer"]) {
+    const { json } = await admin("invite", "--account", "new", "--role", role);
+    const token = new URL((json as { link: string }).link).searchParams.get("token");
+    provider.become(role, `${role}@example.com`);
+    const browser = world().browser();
+    await signIn(browser, `invitation=${token}`);
+    const pages = await crawl(browser, "/dashboard");
+    assert.ok(pages.length > 9, role);
+    const refused = pages.filter(({ answer }) => answer.status === 403);
+    assert.deepEqual(refused.map(({ address }) => address), [], role);
+  }
+  provider.become("Ada Lovelace", "ada@example.com");
+});
+
+Deno.test("the pages of a section have titles of their own", () => {
+  const titles = new Map<string, string>();
+  for (const { address, answer } of world().pages) {
+    const path = address.split("?")[0]!;
+    const title = /<title>([^<]*)<\/title>/.exec(answer.text)?.[1];
+    if (title === undefined || !/^\/dashboard\/(settings|interactions)(\/[a-z-]+)?$/.test(path)) {
+      continue;
+    }
+    assert.equal(titles.get(title) ?? path, path, title);
+    titles.set(title, path);
+  }
+  assert.ok(titles.size > 8, [...titles.values()].join(" "));
+});
+
 Deno.test("every page is HTML that a strict parser takes, with nothing inline", () => {
   for (const { address, answer, elements, mistakes } of world().pages) {
     assert.equal(answer.headers.get("content-security-policy"), "default-src 'self'", address);

@@ -335,3 +335,28 @@ Deno.test("limits, credit and caps are there to read, and what is kept how long"
   assert.match(retention, /RETENTION_USAGE_DAYS/);
   assert.match(retention, /Payloads, all accounts/);
 });
+
+Deno.test("what a form refuses is said in the words of its page", async () => {
+  const owner = await world().owner();
+  const refused: [path: string, fields: Record<string, string>, message: RegExp][] = [
+    [
+      "exports",
+      { from: "31 Feb 2026", to: "1 Mar 2026", tables: "interactions", format: "json" },
+      day,
+    ],
+    ["evals", { model: "openai/gpt-4.1", start_date: "soon", limit: "9" }, day],
+    ["deletion", { start_date: "13/1/2026", tables: "interactions", reason: "x" }, day],
+    ["exports", { from: "1 Feb 2026", to: "1 Mar 2026", format: "json" }, /Choose at least one\./],
+    ["deletion", { tables: "interactions", reason: "x" }, /Fill in at least one of User, Sessions/],
+  ];
+  for (const [section, fields, message] of refused) {
+    const path = `/dashboard/${section}/new`;
+    const { status, text } = await owner.submit(path, path, fields);
+    assert.equal(status, 400, path);
+    const errors = [...text.matchAll(/class="error"[^>]*>([^<]*)</g)].map(([, error]) => error);
+    assert.match(errors.join("\n"), message, path);
+    assert.doesNotMatch(errors.join("\n"), /RFC|[a-z]_[a-z]|item/, path);
+  }
+});
+
+const day = /Expected a day such as 21 Nov 2026\./;

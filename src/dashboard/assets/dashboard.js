@@ -27,6 +27,9 @@ function showCopyButtons() {
 showCopyButtons();
 document.addEventListener("replaced", showCopyButtons);
 
+// A form that was refused goes on at its first wrong field.
+document.querySelector("[aria-invalid=true]")?.focus();
+
 // Keeps a form from being sent twice.
 document.addEventListener("submit", (event) => {
   const form = event.target;

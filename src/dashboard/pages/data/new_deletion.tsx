@@ -7,6 +7,7 @@ import {
   totalOf,
 } from "../../../erasure/deletion.ts";
 import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/deletion_scope.ts";
+import { OptionError } from "../../../shared/fault.ts";
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
 import type { Outcome, Page, PageContext, PageRequest, Routes } from "../../bind.tsx";
@@ -28,6 +29,9 @@ import { nameText } from "../../format.ts";
 import { tableNames } from "./new_export.tsx";
 
 const address = "/dashboard/deletion";
+
+/** Fields that choose rows. */
+const selectorFields = ["user_id", "session_ids", "transaction_ids", "start_date", "end_date"];
 
 /** Deletes data in two steps: the first counts what would be deleted, the second deletes it. */
 export function newDeletionRoutes(app: Routes, ctx: PageContext): void {
@@ -57,6 +61,12 @@ interface Wanted {
 
 /** Reads what the form asks to delete. Throws faults that name the field. */
 function wantedOf(form: Form): Wanted {
+  if (!selectorFields.some((name) => form.text(name) !== "")) {
+    throw new OptionError(
+      "user_id",
+      "fill in at least one of User, Sessions, Transactions, First day and Last day",
+    );
+  }
   const body = validate(selectionRequest, {
     tables: form.all("tables"),
     ...form.filledExactly("user_id"),
@@ -217,8 +227,7 @@ function chosen(
 
 /** Carries the first step's values over to the second. */
 function hiddenFields(form: Form) {
-  const retained = ["user_id", "session_ids", "transaction_ids"]
-    .concat(["start_date", "end_date", "tables", "reason"]);
+  const retained = [...selectorFields, "tables", "reason"];
   return Object.entries(form.values()).filter(([name]) => retained.includes(name))
     .flatMap(([name, values]) => values.map((value) => ({ name, value })))
     .map(({ name, value }) => <input type="hidden" name={name} value={value} />);

@@ -16,6 +16,7 @@ export function retentionRoutes(app: Routes, ctx: PageContext): void {
     const rules = rulesOf(ctx.retention);
     return settingsPage(
       "retention",
+      request,
       <>
         <Rules rules={rules} now={request.now} />
         <h2>What is stored</h2>

@@ -46,7 +46,11 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
             <>
               {isFound ? <h2>All calls of this view</h2> : null}
               {totals && <ListTotal totals={totals} />}
-              <InteractionTable view={view} shown={shown} now={request.now} />
+              <InteractionTable
+                {...{ view, shown }}
+                now={request.now}
+                mayCreateKeys={request.may("member")}
+              />
             </>
           )}
         </>

@@ -28,14 +28,19 @@ const head = [
 
 /** The table of a page with links to the next pages. */
 export function InteractionTable(
-  { view, shown, now }: { view: View; shown: ShownRows; now: Date },
+  { view, shown, now, mayCreateKeys }: {
+    view: View;
+    shown: ShownRows;
+    now: Date;
+    mayCreateKeys: boolean;
+  },
 ) {
   const isEmpty = shown.rows.length === 0 && shown.searchedBackTo === undefined;
   // Only a page that begins at the newest row, and isn't a search, is kept live.
   const isLive = shown.isFirst && view.query.search === undefined;
   return (
     <div class="calls" {...(isLive ? { "data-live": liveAddress(view) } : {})}>
-      {isEmpty ? <NoRows view={view} isFirst={shown.isFirst} /> : null}
+      {isEmpty ? <NoRows {...{ view, mayCreateKeys }} isFirst={shown.isFirst} /> : null}
       <div class={shown.rows.length === 0 ? "calls-empty" : ""}>
         <Table label="Interactions" head={head}>
           <Rows rows={shown.rows} now={now} />
@@ -146,7 +151,9 @@ function liveAddress(view: View): string {
   return viewAddress(`${listPath}/newest`, view.fields);
 }
 
-function NoRows({ view, isFirst }: { view: View; isFirst: boolean }) {
+function NoRows(
+  { view, isFirst, mayCreateKeys }: { view: View; isFirst: boolean; mayCreateKeys: boolean },
+) {
   if (!isFirst) {
     return (
       <Empty title="No older calls">
@@ -165,7 +172,9 @@ function NoRows({ view, isFirst }: { view: View; isFirst: boolean }) {
   return (
     <Empty title="No calls yet">
       <p>Calls made with your keys appear here automatically.</p>
-      <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
+      {mayCreateKeys
+        ? <LinkLine href="/dashboard/keys/new" primary>Create API Key</LinkLine>
+        : null}
     </Empty>
   );
 }

@@ -171,6 +171,7 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
     title: "Interactions",
     section: "interactions" as const,
     lead: `Requests of the last ${refusalDays} days that were refused before a vendor was called.`,
+    tab: "Refused",
     tabs: listTabs("refused"),
     body: (
       <>

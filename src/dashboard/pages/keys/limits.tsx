@@ -29,6 +29,7 @@ export function limitRoutes(app: Routes, ctx: PageContext): void {
     const spent = await keySpend(ctx.spend, capped, request.now);
     return settingsPage(
       "limits",
+      request,
       <>
         <Rate request={request} />
         <CreditPart

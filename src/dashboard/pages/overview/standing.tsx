@@ -62,7 +62,13 @@ function TopUsers({ overview: { topUsers, total }, range }: Omit<StandingProps, 
         {topUsers.map(({ value, costNanos }) => (
           <li>
             <div class="cap-line">
-              <a href={callsAddress(range, { user: value })} class="cap-name">{nameText(value)}</a>
+              <a
+                href={callsAddress(range, { user: value })}
+                class="cap-name"
+                title={nameText(value)}
+              >
+                {nameText(value)}
+              </a>
               <span class="muted nowrap" title={exactUsd(costNanos)}>
                 {`${usd(costNanos)}, ${percent(Number(costNanos), Number(total.costNanos))}`}
               </span>
@@ -123,7 +129,7 @@ function Cap({ cap }: { cap: CapUse }) {
   return (
     <li>
       <div class="cap-line">
-        <a href="/dashboard/keys" class="cap-name">{cap.key.name}</a>
+        <a href="/dashboard/keys" class="cap-name" title={cap.key.name}>{cap.key.name}</a>
         {share >= 1
           ? <Badge tone="bad">Reached</Badge>
           : share >= nearShare

@@ -187,7 +187,11 @@ async function listPage(
     ctx.people.list(accountId),
     ctx.people.invitations(accountId, request.now),
   ]);
-  return settingsPage("people", <PeopleBody {...{ members, invitations, request, refused }} />);
+  return settingsPage(
+    "people",
+    request,
+    <PeopleBody {...{ members, invitations, request, refused }} />,
+  );
 }
 
 interface Props {

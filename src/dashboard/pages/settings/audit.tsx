@@ -16,7 +16,7 @@ export function auditRoutes(app: Routes, ctx: PageContext): void {
       before,
       limit: pageRows + 1,
     });
-    return settingsPage("audit", <AuditTable rows={rows} request={request} />);
+    return settingsPage("audit", request, <AuditTable rows={rows} request={request} />);
   });
   app.get(`${address}/csv`, "viewer", (request) => {
     const read = (last: AuditRow | undefined, limit: number) =>
@@ -57,13 +57,13 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
         {shown.map((row) => (
           <tr>
             <TimeCell at={row.at} now={request.now} />
-            <td>{row.actor.name}</td>
+            <td class="breaks">{row.actor.name}</td>
             <td class="nowrap">
               <code>{row.action}</code>
             </td>
-            <td>{row.subject}</td>
+            <td class="breaks">{row.subject}</td>
             <td>{row.accountId}</td>
-            <td class="muted">{row.detail}</td>
+            <td class="muted breaks">{row.detail}</td>
           </tr>
         ))}
       </Table>

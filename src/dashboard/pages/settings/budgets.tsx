@@ -97,7 +97,7 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const budgets = await ctx.budgets.list(request.accountId);
-  return settingsList("budgets", {
+  return settingsList("budgets", request, {
     lead:
       "The most that the account, an app or an end user may be charged per day or month (UTC). A call that could cost more than is left is refused.",
     add: request.may("owner") ? { href: `${address}/new`, text: "Set a budget" } : undefined,

@@ -1,5 +1,5 @@
 import type { Child } from "hono/jsx";
-import type { Page } from "../../bind.tsx";
+import type { Page, PageRequest } from "../../bind.tsx";
 import { Empty, LinkLine, Tabs } from "../../components.tsx";
 
 const titles = {
@@ -20,11 +20,14 @@ const tabs = Object.entries(titles).map(([name, title]) => (
 ));
 
 /** Returns a page of the settings, with tabs that link to the others. */
-export function settingsPage(current: SettingsTab, body: Child): Page {
+export function settingsPage(current: SettingsTab, { may }: PageRequest, body: Child): Page {
+  // Addresses of webhooks may contain secrets: their page is the owners'.
+  const shown = may("owner") ? tabs : tabs.filter(({ name }) => name !== "webhooks");
   return {
     title: "Settings",
+    tab: titles[current],
     section: "settings",
-    tabs: <Tabs label="Settings" tabs={tabs} current={current} />,
+    tabs: <Tabs label="Settings" tabs={shown} current={current} />,
     body,
   };
 }
@@ -41,10 +44,12 @@ interface SettingsList {
 
 export function settingsList(
   current: SettingsTab,
+  request: PageRequest,
   { lead, add, empty, table }: SettingsList,
 ): Page {
   return settingsPage(
     current,
+    request,
     <>
       <h2>{titles[current]}</h2>
       <p class="lead">{lead}</p>

@@ -105,6 +105,7 @@ async function listPage(
   const stored = await storedKeys(ctx, request);
   return settingsPage(
     "vendor-keys",
+    request,
     <>
       <h2>Vendor API keys</h2>
       <p class="lead">

@@ -150,7 +150,7 @@ const columns: CsvColumns<ShownModel> = {
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const models = await shownModels(ctx, request);
-  return settingsList("models", {
+  return settingsList("models", request, {
     lead:
       "A name of your own that calls may use as their model. Calls are shared out among its targets by weight; where one fails before it answers, another one is asked.",
     add: request.may("owner")

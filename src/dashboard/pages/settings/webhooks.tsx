@@ -96,7 +96,7 @@ function amountOf(text: string): bigint | null {
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const hooks = await ctx.webhooks.list(request.accountId);
-  return settingsList("webhooks", {
+  return settingsList("webhooks", request, {
     lead:
       "URLs that receive events: budgets filling up, credit running low, finished exports and deletions. Each request is signed, and retried for a day.",
     add: { href: `${address}/new`, text: "Add a webhook" },
