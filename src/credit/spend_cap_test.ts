@@ -21,15 +21,18 @@ class FakeSpend implements SpendStore {
   async read({ keyIds, since, day, transactionIds }: Parameters<SpendStore["read"]>[0]) {
     this.reads.push({ since });
     if (this.isAway) throw new Fault("store_unavailable");
-    const spent = new Map(keyIds.map((keyId) => {
+    const spent = new Map(keyIds.flatMap((keyId) => {
       const all = [...this.charges.values()].filter((one) =>
         one.keyId === keyId && one.at >= since
       );
       const sum = (some: Charge[]) => some.reduce((total, { nanos }) => total + nanos, 0n);
-      return [keyId, {
-        dayNanos: sum(all.filter(({ at }) => at >= day)),
-        beforeNanos: sum(all.filter(({ at }) => at < day)),
-      }];
+      if (all.length === 0) return [];
+      return [
+        [keyId, {
+          dayNanos: sum(all.filter(({ at }) => at >= day)),
+          beforeNanos: sum(all.filter(({ at }) => at < day)),
+        }] as const,
+      ];
     }));
     const stored = new Set(transactionIds.filter((id) => this.charges.has(id)));
     await this.hold;
@@ -241,6 +244,76 @@ Deno.test("while the store is away what is known counts; of what is unknown noth
   await reserve(usd);
 });
 
+Deno.test("while the store is away days and months go on with what is known of those before", async () => {
+  const { clock, reserve, store, spend, elsewhere } = setUp({ day: usd, month: 2n * usd });
+  elsewhere(usd / 4n, new Date("2026-11-20T12:00:00Z"));
+  elsewhere(usd / 2n);
+  await reserve(0n);
+  store.isAway = true;
+  clock.advance(3000);
+  await assert.rejects(
+    reserve(usd / 2n + 1n),
+    /daily.* 0\.500000000 USD is spent/,
+    "today's stays",
+  );
+  clock.advance(3000);
+  await assert.rejects(reserve(usd / 2n + 1n), /daily/, "however often it can't be read");
+  clock.advance(24 * 3_600_000);
+  (await reserve(usd)).settle(usd);
+  await assert.rejects(reserve(1n), /daily/);
+  clock.advance(24 * 3_600_000);
+  await assert.rejects(reserve(usd / 4n + 1n), /monthly.* 1\.750000000 USD is spent/);
+  (await reserve(usd / 4n)).settle(0n);
+  clock.advance(8 * 24 * 3_600_000);
+  assert.equal(clock.now().toISOString().slice(0, 10), "2026-12-01");
+  await assert.rejects(reserve(usd + 1n), /daily.* 0\.000000000 USD is spent/);
+  (await reserve(usd)).settle(usd);
+  clock.advance(24 * 3_600_000);
+  await assert.rejects(reserve(usd + 1n), /daily/);
+  (await reserve(usd)).settle(usd);
+  await assert.rejects(reserve(1n), /daily/);
+  clock.advance(24 * 3_600_000);
+  await assert.rejects(reserve(1n), /monthly.* 2\.000000000 USD is spent/);
+  await assert.rejects(spend.refresh(), Fault);
+});
+
+Deno.test("a store that fails otherwise is no reason to rely on what is known", async () => {
+  const { clock, reserve, store } = setUp();
+  (await reserve(0n)).settle(0n);
+  clock.advance(3000);
+  store.hold = Promise.reject(new Error("no such table"));
+  await assert.rejects(reserve(1n), /no such table/);
+});
+
+Deno.test("a key unused for a minute is not read again, unless a charge of it is not stored", async () => {
+  const { clock, reserve, spend, store } = setUp();
+  const call = await reserve(usd);
+  const reads = async () => {
+    store.reads = [];
+    await spend.refresh();
+    return store.reads.length;
+  };
+  clock.advance(59_999);
+  assert.equal(await reads(), 1);
+  clock.advance(1);
+  assert.equal(await reads(), 0);
+  call.settle(usd);
+  assert.equal(await reads(), 1);
+  call.write(usd);
+  assert.equal(await reads(), 1);
+  assert.equal(await reads(), 0);
+});
+
+Deno.test("what other processes wrote late to a day that is over counts within a minute", async () => {
+  const { clock, reserve, spend, elsewhere } = setUp({ month: usd });
+  (await reserve(1n)).settle(0n);
+  elsewhere(usd, new Date("2026-11-20T12:00:00Z"));
+  clock.advance(60_001);
+  await spend.refresh();
+  (await reserve(0n)).settle(0n);
+  await assert.rejects(reserve(1n), /monthly/);
+});
+
 Deno.test("a key unused for a day is forgotten, unless a call or a charge of it is open", async () => {
   const { clock, reserve, spend, store } = setUp();
   const isKnown = async () => {
@@ -268,6 +341,9 @@ Deno.test("a key unused for a day is forgotten, unless a call or a charge of it 
   call.write(usd / 2n);
   await spend.refresh();
   assert.equal(await isKnown(), true, "just used");
+  clock.advance(24 * 3_600_000 - 1);
+  await spend.refresh();
+  assert.equal(await isKnown(), true, "not unused for a day yet");
   await aDay();
   assert.equal(await isKnown(), false);
 });

@@ -13,6 +13,8 @@ const noPayloads = {
   storedReasoning: 0,
   evalDetails: 0,
 };
+/** What the store answers when another process is erasing. */
+const busy = -1;
 const noUsage = { partitions: 0, interactions: 0, evalRuns: 0, evalResults: 0 };
 
 async function run(
@@ -25,11 +27,13 @@ async function run(
     ensurePartitions: (at) => Promise.resolve(void asked.push(`months ${at.toISOString()}`)),
     erasePayloads: (limit) => {
       asked.push(`payloads ${limit.toISOString()}`);
-      return Promise.resolve({ ...noPayloads, payloads: counts.payloads ?? 0 });
+      const { payloads = 0 } = counts;
+      return Promise.resolve(payloads === busy ? undefined : { ...noPayloads, payloads });
     },
     eraseUsage: (limit) => {
       asked.push(`usage ${limit.toISOString()}`);
-      return Promise.resolve({ ...noUsage, interactions: counts.interactions ?? 0 });
+      const { interactions = 0 } = counts;
+      return Promise.resolve(interactions === busy ? undefined : { ...noUsage, interactions });
     },
   };
   const log: Log = {
@@ -70,10 +74,11 @@ Deno.test("no payload outlives its usage row", async () => {
 Deno.test("what was erased is logged as counts, and nothing when there was nothing", async () => {
   const days = { retentionPayloadDays: 30, retentionUsageDays: 365 };
   assert.deepEqual((await run(days)).lines, []);
-  const { lines } = await run(days, { payloads: 7, interactions: 3 });
+  assert.deepEqual((await run(days, { payloads: busy, interactions: busy })).lines, []);
+  const { lines } = await run(days, { payloads: 7, interactions: 1 });
   assert.equal(lines.length, 2);
   assert.match(lines[0]!, /^old payloads erased .*"payloads":7/);
-  assert.match(lines[1]!, /^old usage rows erased .*"interactions":3/);
+  assert.match(lines[1]!, /^old usage rows erased .*"interactions":1/);
 });
 
 Deno.test("what lies beside the journal goes by the same limits, whatever the store does", async () => {

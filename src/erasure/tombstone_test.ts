@@ -31,14 +31,20 @@ Deno.test("a tombstone covers what arrived before it and matches everything that
   assert.ok(!covers(stone({ userIds: ["u"] }), { ...call, createdAt: at("12:00:00.001") }));
   assert.ok(!covers(stone({ userIds: ["u"] }), { ...call, accountId: 2 }));
   assert.ok(!covers(stone({ userIds: ["u"] }), { ...call, userId: null }));
+  assert.ok(!covers(stone({ userIds: ["null"] }), { ...call, userId: null }));
   assert.ok(!covers(stone({ userIds: ["s"], sessionIds: ["s"] }), call));
+  assert.ok(!covers(stone({ userIds: ["u"], sessionIds: ["u"] }), call));
+  assert.ok(covers(stone({ transactionIds: ["other", "t"] }), call));
+  assert.ok(!covers(stone({ transactionIds: ["other"], userIds: ["u"] }), call));
   assert.ok(covers(stone({ userIds: ["v", "u"], sessionIds: ["s"] }), call));
   assert.ok(!covers(stone({ userIds: ["u"] }, ["eval_results"]), call), "of another table");
 });
 
 Deno.test("its times are half-open", () => {
   assert.ok(covers(stone({ start: at("12:00:00") }), call));
+  assert.ok(!covers(stone({ start: at("12:00:00.001") }), call));
   assert.ok(!covers(stone({ end: at("12:00:00") }), call));
+  assert.ok(covers(stone({ end: at("12:00:00.001") }), call));
 });
 
 Deno.test("it names neither people nor sessions, and the same one differently each time", () => {

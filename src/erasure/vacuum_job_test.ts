@@ -5,8 +5,9 @@ import { createVacuumJob } from "./vacuum_job.ts";
 type Due = Awaited<ReturnType<VacuumStore["due"]>> & { isBusy?: boolean };
 
 /** `isBusy` is absent: the job must not ask. */
-function setUp(due: Due | undefined) {
+function setUp(due: Due | undefined, notRewritten: string[] = []) {
   const did: string[] = [];
+  const warned: unknown[] = [];
   let now: Due | undefined = due;
   const scrubbing = createVacuumJob({
     store: {
@@ -17,16 +18,23 @@ function setUp(due: Due | undefined) {
       },
       async scrub(what) {
         did.push(`begin ${what}`);
-        await Promise.resolve();
+        await severalTurns();
         did.push(`end ${what}`);
         now = undefined;
-        return { rewritten: ["replays"], notRewritten: [] };
+        return { rewritten: ["replays"], notRewritten };
       },
     },
-    before: () => Promise.resolve(void did.push("before")),
-    log: { info() {}, warn() {} },
+    async before() {
+      await severalTurns();
+      did.push("before");
+    },
+    log: { info() {}, warn: (_message, values) => void warned.push(values) },
   });
-  return { did, scrubbing };
+  return { did, warned, scrubbing };
+}
+
+async function severalTurns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
 const since = new Date(0);
@@ -36,14 +44,15 @@ const once = ["before", "begin erased", "end erased"];
 const cases: readonly { due: Due | undefined; scrubs: boolean; when: string }[] = [
   { due: undefined, scrubs: false, when: "nothing was erased" },
   { due: { since, seconds: 5 }, scrubs: false, when: "more may follow at once" },
-  { due: { since, seconds: 15, isBusy: false }, scrubs: true, when: "it is quiet" },
+  { due: { since, seconds: 10, isBusy: false }, scrubs: true, when: "it is quiet" },
   { due: { since, seconds: 400, isBusy: true }, scrubs: false, when: "calls come in" },
-  { due: { since, seconds: 481 }, scrubs: true, when: "it can't wait any more" },
+  { due: { since, seconds: 480 }, scrubs: true, when: "it can't wait any more" },
 ];
 
 for (const { due, scrubs, when } of cases) {
   Deno.test(`files are ${scrubs ? "rewritten" : "left"} when ${when}`, async () => {
     const { did, scrubbing } = setUp(due);
+    assert.equal(scrubbing.dueSeconds, 0);
     await scrubbing.whenQuiet();
     assert.deepEqual(did, scrubs ? once : []);
     assert.equal(scrubbing.dueSeconds, scrubs ? 0 : due?.seconds ?? 0);
@@ -56,6 +65,30 @@ Deno.test("two scrubs are one after the other", async () => {
   const begins = did.filter((one) => one !== "before");
   assert.equal(begins.length, 4);
   assert.equal(begins[0]!.replace("begin", "end"), begins[1]);
+});
+
+Deno.test("a scrub that fails does not stop the next one", async () => {
+  const failing = Promise.reject(new Error("the disk is full"));
+  let isFirst = true;
+  const scrubbing = createVacuumJob({
+    store: {
+      due: () => Promise.resolve({ since, seconds: 480 }),
+      isBusy: () => Promise.resolve(false),
+      scrub: () => Promise.resolve({ rewritten: [], notRewritten: [] }),
+    },
+    before: () => isFirst ? (isFirst = false, failing) : Promise.resolve(),
+    log: { info() {}, warn() {} },
+  });
+  await assert.rejects(scrubbing.all(), /the disk is full/);
+  assert.deepEqual(await scrubbing.all(), { rewritten: [], notRewritten: [] });
+});
+
+Deno.test("where erased text may be left is logged, and nothing where it is gone", async () => {
+  for (const [left, logged] of [[[], []], [["t (locked)", "u"], [{ in: "t (locked),u" }]]]) {
+    const { warned, scrubbing } = setUp({ since, seconds: 480 }, left as string[]);
+    await scrubbing.all();
+    assert.deepEqual(warned, logged);
+  }
 });
 
 Deno.test("looking where an operator scrubs rewrites nothing", async () => {

@@ -502,18 +502,19 @@ onBothDatabases(
       "of none": {},
     });
     await postLinked(database, theirs, { "theirs": { sessionId: "a" } });
-    // It came when the deletion had been asked for.
+    // The deletion covers what was there when it was asked for.
+    await postLinked(database, ours, { "as of then": { sessionId: "a" } }, asked);
     await postLinked(database, ours, { "late": { sessionId: "a" } }, new Date(+asked + 1));
     await erase(database, request(ours, { transactionIds: ["a1"] }));
     const without = (...names: string[]) =>
-      ["late", "of a", "of b", "of b1", "of none", "of shared", "theirs"].filter((name) =>
-        !names.includes(name)
+      ["as of then", "late", "of a", "of b", "of b1", "of none", "of shared", "theirs"].filter(
+        (name) => !names.includes(name),
       );
     assert.deepEqual(await outcomesLeft(database), without());
     await erase(database, request(ours, { userIds: ["ann"] }));
-    assert.deepEqual(await outcomesLeft(database), without("of a"));
+    assert.deepEqual(await outcomesLeft(database), without("as of then", "of a"));
     await erase(database, request(ours, { userIds: ["bob"] }));
-    assert.deepEqual(await outcomesLeft(database), without("of a", "of shared"));
+    assert.deepEqual(await outcomesLeft(database), without("as of then", "of a", "of shared"));
     await erase(database, request(ours, { start: new Date(0) }));
     assert.deepEqual(await outcomesLeft(database), ["late", "of none", "theirs"]);
     const [{ relations }] = await database.query("select relations from scrubs") as [
@@ -524,7 +525,7 @@ onBothDatabases(
 );
 
 eachDatabase(
-  "outcomes of a session that is named go though no call of it is stored, also by its tombstone",
+  "outcomes of a session or call that is named go though none is stored, also by its tombstone",
   async (database) => {
     const account = await newAccount(database);
     await postLinked(database, account, {
@@ -533,13 +534,16 @@ eachDatabase(
       ),
       "other": { sessionId: "other" },
       "both": { sessionId: "other", transactionId: "t" },
+      "of a call": { transactionId: "unstored" },
     });
     // Evaluations only: outcomes belong to the interactions.
     await erase(database, request(account, { sessionIds: ["gone"] }, { tables: ["eval_runs"] }));
-    assert.equal((await outcomesLeft(database)).length, 902);
+    assert.equal((await outcomesLeft(database)).length, 903);
     await erase(database, request(account, { sessionIds: ["gone"], userIds: ["ann"] }));
-    assert.equal((await outcomesLeft(database)).length, 902);
+    assert.equal((await outcomesLeft(database)).length, 903);
     await erase(database, request(account, { sessionIds: ["gone"] }));
+    assert.deepEqual(await outcomesLeft(database), ["both", "of a call", "other"]);
+    await erase(database, request(account, { transactionIds: ["unstored"] }));
     assert.deepEqual(await outcomesLeft(database), ["both", "other"]);
     // As after a restore: only hashes of the selectors are known.
     const wanted = request(account, { sessionIds: ["other"] });
