@@ -5,6 +5,7 @@ import net from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../base/clock.ts";
 import type { SocketHandler } from "../base/frame_channel.ts";
+import { stopBelowTls } from "../base/tls_backpressure.ts";
 import { takeEachTurn } from "./accept_turn.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
@@ -174,6 +175,7 @@ function takeConnections(server: http.Server, connections: Connections, isTls: b
   });
   if (!isTls) return;
   server.prependListener("secureConnection", (socket: TlsSocket) => {
+    stopBelowTls(socket);
     const { _parent: raw } = socket;
     connections.ready(socket, raw ?? undefined);
   });

@@ -1,7 +1,11 @@
 import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
 import { dial, get, listenersOf, pause } from "../../tests/support/raw_connection.ts";
-import { certificateFiles, testCertificate } from "../../tests/support/service_certificate.ts";
+import {
+  certificateFiles,
+  testCertificate,
+  testCertificateKey,
+} from "../../tests/support/service_certificate.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
   const answer = Promise.withResolvers<Response>();
@@ -141,6 +145,49 @@ Deno.test("a body that we don't read is not cut for our slowness", async () => {
   assert.match(await caller.piece(), new RegExp(`^HTTP/1\\.1 200 .*${length}$`, "s"));
   await listener.drain(1000);
 });
+
+for (const isTls of [false, true]) {
+  Deno.test(`a caller can send no more of a body that we don't read than the system holds${isTls ? ", under TLS too" : ""}`, async () => {
+    const mayRead = Promise.withResolvers<void>();
+    const mebibytes = 200;
+    const listener = await open(
+      async (request) => {
+        await mayRead.promise;
+        let length = 0;
+        for await (const piece of request.body!) length += piece.length;
+        return new Response(`${length}`);
+      },
+      {},
+      isTls ? { tls: { cert: testCertificate, key: testCertificateKey } } : {},
+    );
+    const to = { hostname: "localhost", port: listener.port };
+    using caller =
+      await (isTls ? Deno.connectTls({ ...to, caCerts: [testCertificate] }) : Deno.connect(to));
+    let sent = 0;
+    const write = async (bytes: Uint8Array) => {
+      for (let at = 0; at < bytes.length;) at += await caller.write(bytes.subarray(at));
+    };
+    const sending = (async () => {
+      await write(new TextEncoder().encode(post(mebibytes * 1024 * 1024)));
+      for (const part = new Uint8Array(1024 * 1024); sent < mebibytes; sent++) await write(part);
+    })();
+    for (let before = -1; sent === 0 || sent > before;) {
+      before = sent;
+      await pause(500);
+    }
+    const held = sent;
+    mayRead.resolve();
+    await sending;
+    const answer = new Uint8Array(4096);
+    const length = await caller.read(answer);
+    assert.ok(held < 100, `${held} MiB`);
+    assert.match(
+      new TextDecoder().decode(answer.subarray(0, length!)),
+      new RegExp(`^HTTP/1\\.1 200 .*${mebibytes * 1024 * 1024}$`, "s"),
+    );
+    await listener.drain(1000);
+  });
+}
 
 Deno.test("what stands around the chunks of a body is bounded, small chunks are not cut", async () => {
   const ended: string[] = [];

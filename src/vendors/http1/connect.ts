@@ -1,12 +1,15 @@
 import net from "node:net";
 import tls from "node:tls";
+import { stopBelowTls } from "../../base/tls_backpressure.ts";
 
 /**
  * Opens a connection, TLS included, and returns its socket at once. Received bytes go to `read`.
  */
 export type Connector = (target: ConnectTarget, read: ReadPiece, done: ConnectDone) => net.Socket;
 
-/** Takes received bytes, which it may keep. False: read nothing more until `resumeReading`. */
+/**
+ * Takes received bytes, which it may keep. False: read nothing more until the socket's `resume`.
+ */
 export type ReadPiece = (piece: Uint8Array) => boolean;
 
 export interface ConnectTarget {
@@ -51,14 +54,10 @@ export function createConnector(options: ConnectOptions = {}): Connector {
     const isTls = protocol === "https:";
     const onread: net.OnReadOpts = {
       buffer: readBuffer,
-      callback: (length) => {
-        const readsOn = read(readBuffer.slice(0, length));
-        if (!readsOn) underTls(socket)?.readStop();
-        return readsOn;
-      },
+      callback: (length) => read(readBuffer.slice(0, length)),
     };
     const to = { host: hostname, port: Number(port || (isTls ? 443 : 80)), onread, ...options };
-    const socket = isTls ? tls.connect({ ...to, ...secure(hostname) }) : net.connect(to);
+    const socket = isTls ? connectTls({ ...to, ...secure(hostname) }) : net.connect(to);
     let isDone = false;
     const fail = (error: Error) => {
       if (!isDone) done(error, null);
@@ -76,32 +75,10 @@ export function createConnector(options: ConnectOptions = {}): Connector {
   };
 }
 
-/** Reads on after a `ReadPiece` that returned false. */
-export function resumeReading(socket: net.Socket): void {
-  underTls(socket)?.readStart();
-  socket.resume();
-}
-
-/** A connection of the runtime's. */
-interface Readable {
-  readStop(): void;
-  readStart(): void;
-}
-
-/**
- * Returns the connection that carries a TLS socket. Such a socket stops its reader alone: the runtime
- * (2.9.6) goes on reading, into memory without a limit, and hands all of it over in one turn once
- * the socket resumes. So the connection below it is stopped, too.
- */
-function underTls(socket: net.Socket & { _handle?: unknown }): Readable | undefined {
-  const { _handle: handle } = socket;
-  if (typeof handle !== "object" || handle === null || !("_parent" in handle)) return undefined;
-  return isReadable(handle._parent) ? handle._parent : undefined;
-}
-
-function isReadable(handle: unknown): handle is Readable {
-  return typeof handle === "object" && handle !== null && "readStop" in handle &&
-    "readStart" in handle;
+function connectTls(options: tls.ConnectionOptions): tls.TLSSocket {
+  const socket = tls.connect(options);
+  stopBelowTls(socket);
+  return socket;
 }
 
 function secure(hostname: string): tls.ConnectionOptions {

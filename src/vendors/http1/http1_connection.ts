@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { systemClock } from "../../base/clock.ts";
 import { AnswerParser } from "./answer_parser.ts";
-import { ConnectionClosed, type Connector, type ConnectTarget, resumeReading } from "./connect.ts";
+import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
 import { type RequestHead, writeRequestHead } from "./request_head.ts";
 
 /**
@@ -153,7 +153,7 @@ export class Http1Connection {
     if (this.#isOver || this.#isPausing || !this.#isStopped) return;
     this.#isStopped = false;
     this.#readMs = systemClock.monotonicMs();
-    if (this.#socket) resumeReading(this.#socket);
+    this.#socket?.resume();
   }
 
   /** Closes it at once; its request's handler hears nothing more. */
