@@ -173,6 +173,49 @@ Deno.test("a process that ends while it erases for age leaves the scrub due", as
   await database.close();
 });
 
+Deno.test("a deletion's scrub that ends while retention runs leaves retention's own", async () => {
+  const directory = temporaryDirectory("scrub");
+  await copyMigrated(`${directory}/database`);
+  const database = await openEmbedded(`${directory}/database`);
+  const account = await newAccount(database);
+  const store = createAnalyticsStore(database);
+  await store.insert([interaction(account, "old", {
+    ...{ createdAt: new Date(Date.UTC(2026, 10, 19)), requestText: JSON.stringify(canary) },
+  })]);
+  const scrub = createVacuum(database, store);
+  const during = (end: () => void) =>
+    createRetention(database, {
+      ...store,
+      async erasePayloadsBefore(before) {
+        await noteDirty(database, ["interactions_2026_11"]);
+        assert.ok(await scrub.due());
+        await scrub.scrub("erased");
+        const erased = await store.erasePayloadsBefore(before);
+        end();
+        return erased;
+      },
+    });
+  const passes = async () => {
+    await database.query(
+      "update scrubs set due_since = due_since - interval '1 day', run_due = run_due - interval '1 day'",
+    );
+  };
+  await during(() => {}).erasePayloads(new Date(Date.UTC(2026, 9, 1)));
+  await passes();
+  assert.equal(await scrub.due(), undefined, "the run has erased nothing");
+  const killed = during(() => {
+    throw new Error("killed");
+  });
+  await assert.rejects(killed.erasePayloads(new Date(Date.UTC(2026, 10, 20))), /killed/);
+  assert.equal(await scrub.due(), undefined, "a run that goes on would not be over");
+  await passes();
+  assert.ok(await scrub.due());
+  await scrub.scrub("erased");
+  assert.deepEqual(await filesWith(directory, [canary]), []);
+  assert.equal(await scrub.due(), undefined);
+  await database.close();
+});
+
 Deno.test("a deletion that comes as retention begins keeps its scrub", async () => {
   const directory = temporaryDirectory("scrub");
   await copyMigrated(`${directory}/database`);

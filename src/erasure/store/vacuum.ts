@@ -11,16 +11,19 @@ export function createVacuum(
   return {
     async due() {
       const [row] = await main.query(
-        `select due_since, extract(epoch from clock_timestamp() - due_since) as seconds
-         from scrubs where due_since <= clock_timestamp()`,
+        `select since, extract(epoch from clock_timestamp() - since) as seconds
+         from (select least(due_since, run_due) as since from scrubs) as noted
+         where since <= clock_timestamp()`,
         [],
       );
-      return row && { since: row.due_since as Date, seconds: Number(row.seconds) };
+      return row && { since: row.since as Date, seconds: Number(row.seconds) };
     },
     isBusy: () => analytics.isBusy(),
     async scrub(what) {
       const [state] = await main.query(
-        "select version, relations, clock_timestamp() as started from scrubs",
+        `select version, now() as started,
+           relations || case when run_due <= now() then run_relations end as relations
+         from scrubs`,
         [],
       );
       const scope = { what, touched: (state?.relations ?? []) as string[] };
@@ -30,6 +33,8 @@ export function createVacuum(
         // Rows that were erased meanwhile wait for the next scrub.
         `update scrubs set due_since = case when version = $1::bigint then null else $2::timestamptz end,
            relations = case when version = $1::bigint then '{}' else relations end,
+           run_relations = case when run_due > $2::timestamptz then run_relations end,
+           run_due = case when run_due > $2::timestamptz then run_due end,
            scrubbed_at = clock_timestamp()`,
         [state?.version as bigint | undefined ?? 0n, state?.started as Date | undefined ?? null],
       );
@@ -43,23 +48,22 @@ export function createVacuum(
 
 /**
  * Notes that files hold erased rows of these relations, which makes a scrub due. `atMostDaily`: due
- * a day after the last one, unless something else makes it due earlier. `notWithin`: due in these
- * seconds at the earliest.
+ * a day after the last one, unless something else makes it due earlier.
  */
 export async function noteDirty(
   tx: Queryable,
   relations: readonly string[],
-  { atMostDaily = false, notWithin = 0 } = {},
+  { atMostDaily = false } = {},
 ): Promise<void> {
   await tx.query(
     `insert into scrubs (id, version, due_since, relations)
-     values (1, 1, clock_timestamp() + $3::integer * interval '1 second', $1::text[])
+     values (1, 1, clock_timestamp(), $1::text[])
      on conflict (id) do update set version = scrubs.version + 1,
        due_since = least(scrubs.due_since, case when $2::boolean
          then greatest(excluded.due_since, scrubs.scrubbed_at + interval '1 day')
          else excluded.due_since end),
        relations = array(select distinct unnest(scrubs.relations || excluded.relations))`,
-    [relations, atMostDaily, notWithin],
+    [relations, atMostDaily],
   );
 }
 
@@ -80,25 +84,20 @@ export async function notingDirty(
   mayTouch: readonly string[],
   erase: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
-  // In one transaction: a deletion in between would be taken for this run's note, and removed with
-  // it.
-  const [before, version] = await main.transaction(async (tx) => {
-    const [state] = await tx.query("select due_since, relations from scrubs for update");
-    await noteDirty(tx, mayTouch, { atMostDaily: true, notWithin: runSeconds });
-    const [noted] = await tx.query("select version from scrubs");
-    return [state, noted!.version as bigint] as const;
-  });
+  // The note of a run that didn't end is kept with those of others.
+  await main.query(
+    `insert into scrubs (id, version, relations, run_relations, run_due)
+     values (1, 0, '{}', $1::text[], clock_timestamp() + ${runSeconds} * interval '1 second')
+     on conflict (id) do update set version = scrubs.version + 1,
+       due_since = least(scrubs.due_since, scrubs.run_due),
+       relations = array(select distinct unnest(scrubs.relations || scrubs.run_relations)),
+       run_relations = excluded.run_relations,
+       run_due = greatest(excluded.run_due, scrubs.scrubbed_at + interval '1 day')`,
+    [mayTouch],
+  );
   const touched = await erase();
   await main.transaction(async (tx) => {
-    // Unless a deletion has erased something meanwhile.
-    await tx.query(
-      "update scrubs set due_since = $1, relations = $2::text[] where version = $3::bigint",
-      [
-        before?.due_since as Date | undefined ?? null,
-        before?.relations as string[] | undefined ?? [],
-        version,
-      ],
-    );
+    await tx.query("update scrubs set run_relations = null, run_due = null");
     if (touched) await noteDirty(tx, touched, { atMostDaily: true });
   });
 }
