@@ -5,7 +5,7 @@ import type { Secret } from "../base/secret.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { Authorization } from "../relay/pipeline.ts";
 import type { StopReason } from "../relay/background_task.ts";
-import { messageOf } from "../shared/fault.ts";
+import { reasonOf } from "../shared/fault.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 import type { BackgroundClaim, BackgroundKey, BackgroundStore } from "./background_call.ts";
 import { type BackgroundAskDeps, workOn } from "./work.ts";
@@ -131,7 +131,7 @@ export class BackgroundRunner {
     } catch (thrown) {
       log.warn("a background call waits for the database", {
         id: call.responseId,
-        reason: messageOf(thrown),
+        reason: reasonOf(thrown),
       });
       // The record is in the journal; without one the call is claimed again.
       if (call.recordedMs !== undefined) await call.written.promise;

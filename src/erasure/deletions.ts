@@ -12,7 +12,7 @@ import {
   type Selectors,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault, messageOf, overLimit } from "../shared/fault.ts";
+import { Fault, overLimit, reasonOf } from "../shared/fault.ts";
 import type { ErasureIndex, Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
@@ -175,7 +175,7 @@ export class Deletions {
       await this.#eraseAll(deletion, signal);
     } catch (thrown) {
       if (!deletion.isAwaited && !signal.aborted) {
-        log.warn("a deletion failed", { deletion: deletionId, reason: messageOf(thrown) });
+        log.warn("a deletion failed", { deletion: deletionId, reason: reasonOf(thrown) });
       }
       // With the store unavailable this fails too; the claim then expires.
       await (signal.aborted ? store.release(deletionId) : store.postpone(deletionId)).catch(
@@ -230,7 +230,7 @@ function whereToFollow(thrown: unknown, deletionId: string): unknown {
   return new Fault("store_unavailable", {
     message:
       `The store became unavailable. The deletion continues when it is back: see GET /api/v1/data/requests/${deletionId}.`,
-    note: thrown.note ?? messageOf(thrown),
+    note: reasonOf(thrown),
     cause: thrown,
   });
 }

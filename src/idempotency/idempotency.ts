@@ -4,7 +4,7 @@ import { within } from "../base/deadline.ts";
 import { orLeft } from "../base/or_left.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { Log } from "../base/log.ts";
-import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
+import { Fault, isStoreAway, reasonOf } from "../shared/fault.ts";
 import {
   type Claim,
   type Finished,
@@ -344,7 +344,7 @@ class Gate implements Idempotency {
       if (finished.state === "duplicate") notifyDuplicate(finished.transactionId);
     } catch (thrown) {
       if (isStoreAway(thrown)) return;
-      log.error("idempotent answer not stored", { reason: messageOf(thrown) });
+      log.error("idempotent answer not stored", { reason: reasonOf(thrown) });
       this.#memory.forget(remembered);
     } finally {
       remembered.isSaving = false;
@@ -401,7 +401,7 @@ class Gate implements Idempotency {
   /** Releases a claim. If that fails, the claim expires by itself, since nobody renews it. */
   async #release(claim: Claim): Promise<void> {
     await unlessAway(this.#deps.store.release(claim)).catch((thrown) =>
-      this.#deps.log.warn("a claim could not be released", { reason: messageOf(thrown) })
+      this.#deps.log.warn("a claim could not be released", { reason: reasonOf(thrown) })
     );
   }
 

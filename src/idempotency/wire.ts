@@ -5,7 +5,7 @@ import { refundCharge } from "../credit/store/refund_charge.ts";
 import type { Database } from "../database/database.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
-import { isStoreAway, messageOf } from "../shared/fault.ts";
+import { isStoreAway, reasonOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import { createIdempotency, type Duplicate } from "./idempotency.ts";
 import { createReplays } from "./store/replays.ts";
@@ -64,7 +64,7 @@ async function refund(
   } catch (thrown) {
     log.error("a second charge could not be refunded", {
       transaction: duplicate.transactionId,
-      reason: messageOf(thrown),
+      reason: reasonOf(thrown),
     });
   }
 }

@@ -20,7 +20,7 @@ import type { Ledger } from "../credit/ledger.ts";
 import { dialects } from "../dialects/text/mod.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
-import { messageOf } from "../shared/fault.ts";
+import { reasonOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import { TargetHealth } from "../routing/target_health.ts";
 import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
@@ -489,7 +489,7 @@ function closeInOrder(
     recorder.drain().catch((thrown) =>
       services.log.warn(
         "the database is unavailable at shutdown: queued records stay in the journal for the next start",
-        { waiting: recorder.waiting, reason: messageOf(thrown) },
+        { waiting: recorder.waiting, reason: reasonOf(thrown) },
       )
     )
   );

@@ -87,6 +87,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "the last record of a journal file is incomplete": "journal.torn",
   "a journal file is damaged: its readable records are stored": "journal.damaged",
   "the database is unavailable: records are queued": "store.away",
+  "the database is available again: queued records are written": "store.back",
   "the database is unavailable at shutdown: queued records stay in the journal for the next start":
     "store.away_at_stop",
   "the record of a call is stored without its payload": "record.without_payload",

@@ -72,7 +72,8 @@ class QueueRecorder implements Recorder {
   readonly #queue: RecordQueue;
   #waiters: Waiter[] = [];
   #writing = false;
-  #away = false;
+  /** What records wait for: the database, or to be read back from the journal. */
+  #away: "store" | "journal" | undefined;
   #closed = false;
   #rejected = 0;
   #unsaved = 0;
@@ -146,7 +147,7 @@ class QueueRecorder implements Recorder {
         const isWritten = await this.#write(batch);
         // A bad row must not block the others: ever smaller batches isolate it.
         size = isWritten ? Math.min(maxBatch, size * 2) : Math.ceil(batch.length / 2);
-        this.#away = false;
+        this.#noteBack();
         delayMs = firstDelayMs;
         if (isWritten) this.#release(this.#queue.remove(batch.length));
       } catch (thrown) {
@@ -227,9 +228,10 @@ class QueueRecorder implements Recorder {
   #noteAway(thrown: unknown): void {
     const { log } = this.#deps;
     const fault = isStoreAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
-    if (this.#away) {
+    const cause = fault === thrown ? "store" : "journal";
+    if (this.#away !== undefined) {
       // One line per outage.
-    } else if (fault === thrown) {
+    } else if (cause === "store") {
       const reason = fault.note ?? fault.code;
       log.warn("the database is unavailable: records are queued", {
         waiting: this.#queue.waiting,
@@ -240,8 +242,18 @@ class QueueRecorder implements Recorder {
         reason: messageOf(thrown),
       });
     }
-    this.#away = true;
+    this.#away ??= cause;
     this.#failWaiters(fault);
+  }
+
+  #noteBack(): void {
+    if (this.#away === "store") {
+      const waiting = this.#queue.waiting;
+      this.#deps.log.info("the database is available again: queued records are written", {
+        waiting,
+      });
+    }
+    this.#away = undefined;
   }
 
   #failWaiters(fault: Fault): void {

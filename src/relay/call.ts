@@ -11,7 +11,7 @@ import {
   type VendorAttempt,
   type VendorRequestTime,
 } from "../shared/interaction.ts";
-import { type Fault, messageOf } from "../shared/fault.ts";
+import { type Fault, reasonOf } from "../shared/fault.ts";
 import { type CostBounds, storableCount } from "../pricing/plausible.ts";
 import { isDearerTier, type PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
@@ -269,7 +269,7 @@ export class Call<M extends CallMeter = Meter> {
       // The disk is full or broken, but the record is in memory and on its way to the store.
       log.error("the end of a call could not be written to the journal", {
         transaction: this.transactionId,
-        reason: messageOf(thrown),
+        reason: reasonOf(thrown),
       });
     }
   }

@@ -1,5 +1,5 @@
 import type { Log } from "../base/log.ts";
-import { messageOf } from "./fault.ts";
+import { reasonOf } from "./fault.ts";
 
 /** Periodic work that no caller waits for. */
 export interface BackgroundJob {
@@ -50,7 +50,7 @@ function repeat(
       isFailing = false;
     } catch (thrown) {
       // Logged once per outage: a database that is down for an hour is one event, not thousands.
-      if (!isFailing) log.warn("a background job failed", { job: name, reason: messageOf(thrown) });
+      if (!isFailing) log.warn("a background job failed", { job: name, reason: reasonOf(thrown) });
       isFailing = true;
     }
     onRun(name, isFailing ? "failed" : "done");

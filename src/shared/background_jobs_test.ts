@@ -59,6 +59,13 @@ Deno.test("a failing job goes on; a row of failures is said once, the next row a
   assert.match(lines[0]!, /^a background job failed .*"job":"sweep".*database cannot be reached/);
 });
 
+Deno.test("a job's line says why it failed, not what a caller would be told", async () => {
+  const { lines, log } = setup();
+  const refused = new Fault("store_unavailable", { note: "PostgreSQL: 28P01, wrong password" });
+  await runSteps(log, [() => Promise.reject(refused), good]);
+  assert.match(lines[0]!, /"reason":"PostgreSQL: 28P01, wrong password"/);
+});
+
 Deno.test("a job that throws before its first wait fails as any other", async () => {
   const { lines, log } = setup();
   await runSteps(log, [() => {

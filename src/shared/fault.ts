@@ -119,6 +119,11 @@ export async function rethrowing<Kind extends Error, T>(
   }
 }
 
+/** Why something failed, for the log: a fault's message is for callers, its note for operators. */
+export function reasonOf(thrown: unknown): string {
+  return (thrown instanceof Fault ? thrown.note : undefined) ?? messageOf(thrown);
+}
+
 /** The message of any thrown value, for internal notes. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

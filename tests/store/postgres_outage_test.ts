@@ -173,6 +173,70 @@ outage(
   },
 );
 
+/** What an operator does to a database that is in use, and how it is undone. */
+const refusals = [
+  {
+    what: "the user's password was changed",
+    refuse: "alter role guest password 'another-secret'",
+    allow: "alter role guest password 'secret-of-guest'",
+    note: /^store_unavailable PostgreSQL: 28P01, password authentication failed for user "guest"/,
+  },
+  {
+    what: "the user may not log in",
+    refuse: "alter role guest nologin",
+    allow: "alter role guest login",
+    note: /^store_unavailable PostgreSQL: 28000, role "guest" is not permitted to log in/,
+  },
+  {
+    what: "the database was renamed",
+    refuse: (name: string) => `alter database ${name} rename to ${name}_away`,
+    allow: (name: string) => `alter database ${name}_away rename to ${name}`,
+    note: /^store_unavailable PostgreSQL: 3D000, database ".*" does not exist/,
+  },
+  {
+    what: "the database takes no connections",
+    refuse: (name: string) => `alter database ${name} allow_connections false`,
+    allow: (name: string) => `alter database ${name} allow_connections true`,
+    note:
+      /^store_unavailable PostgreSQL: 55000, database ".*" is not currently accepting connections/,
+  },
+];
+
+for (const { what, refuse, allow, note } of refusals) {
+  Deno.test(`while ${what}, the store is away and the note says why`, needsPostgres, async () => {
+    const postgres = await (server ??= startPostgres({ private: true }));
+    const created = await postgres.createDatabase();
+    const operator = await openPostgres(postgres.url("postgres"));
+    const run = (statement: string | ((name: string) => string)) =>
+      operator.query(typeof statement === "string" ? statement : statement(created.name));
+    await operator.query("create role guest login password 'secret-of-guest'");
+    const address = Object.assign(new URL(created.url), {
+      ...{ username: "guest", password: "secret-of-guest" },
+    });
+    const database = await openPostgres(address.href);
+    try {
+      const end = () => endSessions(operator, created.name);
+      // A database is renamed only while nobody uses it.
+      if (typeof refuse === "string") await run(refuse).then(end);
+      else await end().then(() => run(refuse));
+      // The end of the session that was open; from here on none can be opened.
+      await outcome(database.ping());
+      await assert.rejects(database.ping(), (thrown: unknown) => {
+        if (!(thrown instanceof Fault)) throw thrown;
+        assert.match(`${thrown.code} ${thrown.note}`, note);
+        return true;
+      });
+      await run(allow);
+      await untilWell(database);
+    } finally {
+      await database.close();
+      await created.drop();
+      await operator.query("drop role guest");
+      await operator.close();
+    }
+  });
+}
+
 outage(
   "after a failover no session stays with the server that only reads",
   async (database, server) => {
@@ -282,9 +346,10 @@ async function untilSleeping(database: Database, count: number): Promise<void> {
 
 /** Ends all sessions with a database, from another one. */
 async function endSessions(other: Database, name: string): Promise<void> {
-  await other.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [
-    name,
-  ]);
+  await other.query(
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1",
+    [name],
+  );
 }
 
 /** Ends the session of the transaction too, and waits until that has arrived here. */

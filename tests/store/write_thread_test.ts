@@ -236,6 +236,30 @@ Deno.test({
   },
 });
 
+Deno.test("a note names which of two databases can't be opened, and the server's reason", {
+  ignore: !available,
+}, async () => {
+  const [main, closed] = [await createMigrated(), await createMigrated()];
+  const work = createWriteWork();
+  const operator = await openPostgres((await startPostgres()).url("postgres"));
+  try {
+    await operator.query(`alter database ${closed.name} allow_connections false`);
+    const urls = { main: main.url, analytics: closed.url };
+    const rows = [fullCall(1, "waits")];
+    const written = await work.write({ batch: 1, rows, rowsInAll: 1, urls });
+    if (written.ok) throw new Error("the rows were written");
+    assert.match(
+      written.note ?? "",
+      /^ANALYTICS_DATABASE_URL: .* takes no connection \(55000: database .* is not currently accepting connections\)/,
+    );
+  } finally {
+    await work.close();
+    await operator.query(`alter database ${closed.name} allow_connections true`);
+    await operator.close();
+    await Promise.all([main.drop(), closed.drop()]);
+  }
+});
+
 Deno.test({
   name: "the next service in a process reuses the thread, without leftovers of the one before",
   ignore: !available,

@@ -52,18 +52,30 @@ export function asFault(thrown: unknown): unknown {
       cause: thrown,
     });
   }
-  if (gaveWay.has(code)) {
-    const note = `PostgreSQL: ${code}, ${messageOf(thrown)}`;
-    return new Fault("store_unavailable", { note, cause: thrown });
-  }
-  if (!awayCodes.has(code) && !code.startsWith("08")) return thrown;
-  const note = code === readOnly ? `${code}, a server that takes no writes` : code;
-  return new Fault("store_unavailable", { note: `PostgreSQL: ${note}`, cause: thrown });
+  return gaveWay.has(code) || awayCodes.has(code) || code.startsWith("08")
+    ? asAway(thrown)
+    : thrown;
+}
+
+/** Returns `store_unavailable`, whatever the error is: of a session that can't be opened. */
+export function asAway(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  const code = codeOf(thrown);
+  const text = code === readOnly ? "a server that takes no writes" : messageOf(thrown);
+  // The driver's own messages begin with their code.
+  const parts = code === undefined || text.includes(code) ? [text] : [code, text];
+  const note = `PostgreSQL: ${parts.filter((part) => part !== "").join(", ")}`;
+  return new Fault("store_unavailable", { note, cause: thrown });
+}
+
+/** An error with a code, where neither the driver nor the server has thrown one. */
+export function codedError(code: string): Error {
+  return Object.assign(new Error(code), { code });
 }
 
 /**
  * Codes of a server that is unreachable, shutting down, full or out of room, is no longer the
- * primary, or has ended a session whose transaction was idle for too long.
+ * primary, has dropped the database, or has ended a session whose transaction was idle for too long.
  */
 const awayCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
@@ -90,6 +102,7 @@ const awayCodes: ReadonlySet<string> = new Set([
   "57P01",
   "57P02",
   "57P03",
+  "57P04",
 ]);
 
 /**
@@ -99,13 +112,17 @@ const awayCodes: ReadonlySet<string> = new Set([
  */
 export function asRowFault(thrown: unknown): unknown {
   const code = codeOf(thrown);
-  if (thrown instanceof Fault || code === undefined || !sqlState.test(code)) return thrown;
+  if (thrown instanceof Fault || code === undefined || !isSqlState(code)) return thrown;
   if (rowErrors.some((prefix) => code.startsWith(prefix))) return thrown;
   const note = `the store takes no rows (${code}): ${messageOf(thrown)}`;
   return new Fault("store_unavailable", { note, cause: thrown });
 }
 
-const sqlState = /^[0-9A-Z]{5}$/;
+/** Whether the code is the server's: those of the operating system have no digits. */
+export function isSqlState(code: string): boolean {
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
+}
+
 /**
  * Data exceptions, violated constraints, exceeded limits, and internal errors, such as a value that
  * is too large (PostgreSQL's manual, "Error Codes").

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
 import { starvationTolerantTimeout } from "../../base/deadline.ts";
-import { Fault } from "../../shared/fault.ts";
+import { Fault, messageOf } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
 import { chunks } from "../chunks.ts";
 import type {
@@ -12,7 +12,16 @@ import type {
   SqlValue,
   Transaction,
 } from "../database.ts";
-import { asFault, codeOf, isSessionSound, readOnly, tooManyConnections } from "./faults.ts";
+import {
+  asAway,
+  asFault,
+  codedError,
+  codeOf,
+  isSessionSound,
+  isSqlState,
+  readOnly,
+  tooManyConnections,
+} from "./faults.ts";
 import { type Connection, Pool } from "./pool.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -108,7 +117,7 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
         session.query("select current_setting('transaction_read_only') = 'on' as is_read_only")
       );
       // Reads can go on: sessions are given up when a write fails.
-      if (row?.is_read_only === true) throw asFault({ code: readOnly });
+      if (row?.is_read_only === true) throw asAway(codedError(readOnly));
     },
     reads: {
       query: (text, values, options) =>
@@ -174,7 +183,8 @@ class Session implements Connection {
       await this.#sql.unsafe(this.#settings);
       this.#isOpen = true;
     } catch (thrown) {
-      throw asFault(isLate ? { code: "CONNECT_TIMEOUT" } : thrown);
+      // Whatever the server says: a wrong password or a renamed database is corrected as it runs.
+      throw asAway(isLate ? codedError("CONNECT_TIMEOUT") : thrown);
     } finally {
       cancel();
     }
@@ -440,6 +450,12 @@ function startFailure(thrown: unknown, host: string): string {
     case tooManyConnections:
       return `PostgreSQL at ${host} takes no more connections (${code}); close others or raise its max_connections.`;
     default:
+      if (code !== undefined && isSqlState(code)) {
+        const text = messageOf(thrown instanceof Fault ? thrown.cause : thrown);
+        return `PostgreSQL at ${host} takes no connection (${code}: ${
+          text.replaceAll("\n", " ")
+        }).`;
+      }
       return `PostgreSQL at ${host} can't be reached (${
         code ?? "unknown reason"
       }); start it or correct the address.`;

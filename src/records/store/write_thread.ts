@@ -3,7 +3,7 @@ import { programModule } from "../../base/program_files.ts";
 import { RequestThread } from "../../base/request_thread.ts";
 import { Turns } from "../../base/turns.ts";
 import type { Database } from "../../database/database.ts";
-import { codeOf, tooManyConnections } from "../../database/postgres/faults.ts";
+import { codedError, codeOf, tooManyConnections } from "../../database/postgres/faults.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { OnDropped } from "./analytics_writer.ts";
@@ -134,7 +134,7 @@ function failureOf({ message, note, code, isStoreAway }: Extract<Written, { ok: 
   if (!isStoreAway) return new Error(message);
   return new Fault("store_unavailable", {
     ...note === undefined ? {} : { note },
-    ...code === undefined ? {} : { cause: Object.assign(new Error(code), { code }) },
+    ...code === undefined ? {} : { cause: codedError(code) },
   });
 }
 

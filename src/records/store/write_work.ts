@@ -138,9 +138,11 @@ class WriteStores {
 
   async #open({ main, analytics }: WriteUrls): Promise<InteractionStore["insert"]> {
     try {
-      const database = main === undefined ? this.#embedded! : await this.#openAt(main);
+      const database = main === undefined
+        ? this.#embedded!
+        : await this.#openAt(main, "DATABASE_URL");
       const isApart = analytics !== undefined && analytics !== main;
-      const rows = !isApart ? database : await this.#openAt(analytics);
+      const rows = !isApart ? database : await this.#openAt(analytics, "ANALYTICS_DATABASE_URL");
       const onDropped = (ids: readonly string[]) => Promise.resolve(pushAll(this.#dropped, ids));
       return createRecordInsert(database, createAnalyticsWriter(rows, database, onDropped));
     } catch (thrown) {
@@ -150,8 +152,8 @@ class WriteStores {
     }
   }
 
-  async #openAt(url: string): Promise<Database> {
-    const database = await openPostgres(url);
+  async #openAt(url: string, variable: string): Promise<Database> {
+    const database = await openPostgres(url, { variable });
     this.#opened.push(database);
     return database;
   }
