@@ -23,7 +23,7 @@ export async function openDatabase(
     databaseUrl
       ? await openPostgres(databaseUrl.reveal())
       : await openEmbedded(embeddedDatabaseIn(dataDir), embeddedModule),
-    log,
+    { variable: "DATABASE_URL", log },
   );
 }
 
@@ -38,11 +38,20 @@ export async function openAnalytics(
 ): Promise<Database> {
   const url = urls.analyticsDatabaseUrl?.reveal();
   if (url === undefined || url === urls.databaseUrl?.reveal()) return database;
-  return await migrated(await openPostgres(url, { variable: "ANALYTICS_DATABASE_URL" }), log);
+  const variable = "ANALYTICS_DATABASE_URL";
+  return await migrated(await openPostgres(url, { variable }), { variable, log });
 }
 
-async function migrated(database: Database, log?: Log): Promise<Database> {
+async function migrated(
+  database: Database,
+  { variable, log }: { variable: string; log: Log | undefined },
+): Promise<Database> {
   try {
+    if (await sharesSessions(database)) {
+      throw new Error(
+        `${variable}: a pooler shares sessions among connections; set its pool_mode = session, or use the address of PostgreSQL itself.`,
+      );
+    }
     const migrations = await readMigrations(programFile("migrations/"));
     await migrate(database, migrations, log ? { log } : {});
     return database;
@@ -50,4 +59,17 @@ async function migrated(database: Database, log?: Log): Promise<Database> {
     await database.close();
     throw thrown;
   }
+}
+
+/**
+ * Whether two connections lead to one session, as behind a pooler by transaction. Statements are
+ * prepared and settings made per connection: they would be missing, or come to others' queries.
+ */
+async function sharesSessions(database: Database): Promise<boolean> {
+  if (database.reads === undefined) return false;
+  const session = "select pg_backend_pid() as pid";
+  const [own] = await database.query(session);
+  // Unknown where the server takes no second connection.
+  const [other] = await database.reads.query(session).catch(() => []);
+  return other !== undefined && other.pid === own?.pid;
 }

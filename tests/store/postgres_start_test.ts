@@ -1,4 +1,6 @@
 import assert from "@std/assert";
+import { Secret } from "../../src/base/secret.ts";
+import { openAnalytics, openDatabase } from "../../src/database/open.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { openStores } from "../../src/main/open_stores.ts";
@@ -162,6 +164,91 @@ Deno.test("sessions begin with parameters that poolers take", { ignore: !availab
   const more = new Set(named.flat()).difference(new Set([...tracked, "TimeZone", "DateStyle"]));
   assert.deepEqual([named.length, [...more]], [2, []]);
 });
+
+Deno.test("behind a pooler that shares sessions among connections nothing starts", {
+  ignore: !available,
+}, async () => {
+  const created = await createMigrated();
+  await using pooler = await sharedSession(new URL(created.url));
+  const dataDir = await Deno.makeTempDir({ prefix: "pooled-" });
+  const address = new Secret(pooler.address);
+  await assert.rejects(
+    openDatabase(address, dataDir),
+    /^Error: DATABASE_URL: [^\n]*pool_mode = session[^\n]*\.$/,
+  );
+  const database = await openDatabase(new Secret(created.url), dataDir);
+  await assert.rejects(
+    openAnalytics({ databaseUrl: undefined, analyticsDatabaseUrl: address }, database),
+    /^Error: ANALYTICS_DATABASE_URL: [^\n]*pool_mode = session/,
+  );
+  await database.close();
+  await created.drop();
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+/** As PgBouncer with `pool_mode = transaction`, and a single session for all its clients. */
+async function sharedSession(
+  real: URL,
+): Promise<{ address: string } & AsyncDisposable> {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const server = await Deno.connect({ hostname: real.hostname, port: Number(real.port) });
+  const clients: Deno.Conn[] = [];
+  /** Who has asked last, one after the other. */
+  let asking: Deno.Conn | undefined;
+  /** What the server says at the end of a login, from the approval until it is ready. */
+  let welcome: Uint8Array<ArrayBuffer> | undefined;
+  let said = new Uint8Array();
+  const answers = (async () => {
+    for await (const bytes of server.readable) {
+      if (welcome === undefined) {
+        said = new Uint8Array([...said, ...bytes]);
+        welcome = welcomeIn(said);
+      }
+      await asking?.write(bytes);
+    }
+  })().catch(() => {});
+  const serve = async (client: Deno.Conn) => {
+    let isWelcome = clients.push(client) === 1;
+    for await (const bytes of client.readable) {
+      asking = client;
+      if (!isWelcome) await client.write(welcome!);
+      // A client's goodbye (X) doesn't end the session.
+      else if (bytes[0] !== "X".charCodeAt(0)) await server.write(bytes);
+      isWelcome = true;
+    }
+  };
+  const accepting = (async () => {
+    for await (const client of listener) void serve(client).catch(() => {});
+  })();
+  return {
+    address: Object.assign(new URL(real), { port: String(listener.addr.port) }).href,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      for (const each of [...clients, server]) {
+        try {
+          each.close();
+        } catch {
+          // Its stream has closed it.
+        }
+      }
+      await Promise.all([accepting, answers]);
+    },
+  };
+}
+
+/** The messages from the approval of a login (R with 0) to the server's being ready (Z). */
+function welcomeIn(bytes: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  const view = new DataView(bytes.buffer);
+  let from: number | undefined;
+  for (let at = 0; at + 5 <= bytes.length;) {
+    const type = String.fromCharCode(bytes[at]!);
+    const end = at + 1 + view.getUint32(at + 1);
+    if (type === "R" && view.getUint32(at + 5) === 0) from = at;
+    if (type === "Z" && from !== undefined) return bytes.slice(from, end);
+    at = end;
+  }
+  return undefined;
+}
 
 Deno.test("a server does not start on a database that takes no writes", {
   ignore: !available,
