@@ -5,8 +5,9 @@ import type { Unreadable } from "./refusal.ts";
 const maxHeaders = 200;
 
 /**
- * Returns what is wrong with a head that the parser accepted: more headers than anybody needs, or
- * not exactly one well-formed `Host` (RFC 9112 §3.2; HTTP/1.0 may have none).
+ * Returns what is wrong with a head that the parser accepted: more headers than anybody needs, not
+ * exactly one well-formed `Host` (RFC 9112 §3.2; HTTP/1.0 may have none), or another transfer
+ * coding than `chunked`, which the parser would skip or fail at only after the request has begun.
  */
 export function faultOfHead(
   request: Pick<IncomingMessage, "rawHeaders" | "httpVersionMinor">,
@@ -16,6 +17,10 @@ export function faultOfHead(
   let host: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
+    if (name.length === 17 && name.toLowerCase() === "transfer-encoding") {
+      if (rawHeaders[at + 1]!.toLowerCase() !== "chunked") return "malformed";
+      continue;
+    }
     if (name.length !== 4 || name.toLowerCase() !== "host") continue;
     if (host !== undefined) return "bad_host";
     host = rawHeaders[at + 1]!;

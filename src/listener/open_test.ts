@@ -278,6 +278,28 @@ Deno.test("Host stands there once and is a host; the answer is ours", async () =
   await listener.drain(1000);
 });
 
+Deno.test("a transfer coding other than chunked is refused before the request begins", async () => {
+  let asked = 0;
+  const listener = await open(async (request) => {
+    asked++;
+    return new Response(await request.text());
+  });
+  const said = (coding: string) =>
+    exchange(
+      listener.port,
+      `POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: ${coding}\r\n\r\n2\r\nhi\r\n0\r\n\r\n`,
+    );
+  for (const odd of ["xchunked", "gzip, chunked", "identity, chunked", "chunked, gzip", "gzip"]) {
+    assert.match(await said(odd), /^HTTP\/1\.1 400 .*malformed!$/s, odd);
+  }
+  // A line for each coding is the same list (RFC 9110 §5.3).
+  const twice = await said("identity\r\ntransfer-encoding: chunked");
+  assert.match(twice, /^HTTP\/1\.1 400 .*malformed!$/s);
+  assert.equal(asked, 0);
+  for (const good of ["chunked", "Chunked"]) assert.match(await said(good), /200 [\s\S]*hi/, good);
+  await listener.drain(1000);
+});
+
 Deno.test("nothing after a refused head is answered, not even a good request in the same piece", async () => {
   let asked = 0;
   const listener = await open(() => {
