@@ -58,15 +58,20 @@ export class Form {
   }
 }
 
-/** Reads a request's form; undefined if its body isn't a form or is too large. */
+/** Reads a request's form; undefined if its body isn't a form, is too large or breaks off. */
 export async function readForm(
   context: Context,
   maxBytes = usualFormBytes,
 ): Promise<Form | undefined> {
   const type = context.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/x-www-form-urlencoded") return undefined;
-  const text = await readText(context.req.raw.body, maxBytes);
-  return text === undefined ? undefined : new Form(new URLSearchParams(text));
+  try {
+    const text = await readText(context.req.raw.body, maxBytes);
+    return text === undefined ? undefined : new Form(new URLSearchParams(text));
+  } catch {
+    // The browser left, or sent what isn't HTTP: no failure of ours, and nobody reads the answer.
+    return undefined;
+  }
 }
 
 /** Whether a missing form was too large: browsers always send a Content-Length. */

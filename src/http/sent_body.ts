@@ -330,7 +330,8 @@ async function* bodyPieces(
   if (Number(announced ?? "0") > maxBytes) throw tooLarge();
   if (isWhole(request, maxBytes)) return yield await readWhole(request, reading);
   await reading.ready?.();
-  const reader = request.body.pieces();
+  // Of a request whose caller has left by now, the web framework can't open the body.
+  const reader = await whileWhole(Promise.try(() => request.body.pieces()));
   if (!reader) return reading.complete?.();
   const { stopped } = reading;
   let length = 0;
