@@ -176,7 +176,10 @@ async function checkEnding(
     assert.equal(answerText(caller, text, true), "I am", cell);
     assert.ok(!endsWell(caller, text, true), cell);
     checkFinalError(caller, finalError(caller, text), ending, cell);
-    if (caller === "responses") checkSequence(text, cell);
+    if (caller === "responses") {
+      checkSequence(text, cell);
+      checkFailedResponse(text, cell);
+    }
   } else {
     const { error } = JSON.parse(text) as { error: Record<string, unknown> };
     if (ending.code) assert.equal(error.code, ending.code, cell);
@@ -193,6 +196,18 @@ function checkSequence(text: string, cell: string): void {
   const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, one]) => Number(one));
   assert.ok(numbers.length > 1, cell);
   assert.deepEqual(numbers, numbers.map((_, index) => index), cell);
+}
+
+/** Codex reads the failure from the last event, and the response's id from that or the first. */
+function checkFailedResponse(text: string, cell: string): void {
+  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, one]) => JSON.parse(one!));
+  assert.deepEqual(events.slice(-2).map(({ type }) => type), ["error", "response.failed"], cell);
+  const [first, error, failed] = [events[0].response, events.at(-2), events.at(-1).response];
+  assert.deepEqual(
+    [failed.status, failed.id, failed.model, failed.error.message],
+    ["failed", first.id, first.model, error.message],
+    cell,
+  );
 }
 
 const askingForTwo: readonly (readonly [DialectName, Record<string, unknown>])[] = [

@@ -5,7 +5,7 @@ import type { HostedCounts, Usage } from "../../shared/usage.ts";
 import type { PromptTags } from "../../shared/prompt_tags.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
-import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
+import type { CanonicalAnswer, CanonicalEvent, StartEvent } from "./canonical.ts";
 import type { HostedWork } from "./hosted.ts";
 import type { JsonRecord } from "./json.ts";
 import type { MediaField } from "./media_field.ts";
@@ -92,11 +92,18 @@ interface AnswerCodec {
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
   createStreamEncoder(context: AnswerContext): StreamEncoder;
-  /**
-   * The bytes that end a stream with an error in this dialect. `sequence` is the number of this event,
-   * in a dialect that numbers its events.
-   */
-  errorFrame(fault: Fault, sequence?: number): string;
+  /** The bytes that end a stream with an error in this dialect, once it has begun so. */
+  errorFrame(fault: Fault, begun?: BegunStream): string;
+}
+
+/** A vendor's stream so far, which an error ends. */
+export interface BegunStream {
+  /** The caller's request. */
+  readonly body: unknown;
+  /** Undefined if the stream hasn't said so yet. */
+  readonly start: StartEvent | undefined;
+  /** The number that follows the vendor's last one, in a dialect that numbers its events. */
+  readonly nextSequence: number | undefined;
 }
 
 interface OptionalForms {

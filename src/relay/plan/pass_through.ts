@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
-import type { CanonicalAnswer } from "../../dialects/kernel/canonical.ts";
+import type { CanonicalAnswer, StartEvent } from "../../dialects/kernel/canonical.ts";
 import type {
   StatelessCall,
   StreamReframer,
@@ -42,6 +42,7 @@ export function* passThrough(
   const shown = shownModel(call);
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
+  let start: StartEvent | undefined;
   const { label } = target.vendor;
   return {
     upstream: dialect,
@@ -65,6 +66,7 @@ export function* passThrough(
         contentType: undefined,
         forward(original, { events, usageOnly, terminal }) {
           const event = stateless ? shownEvent(original, stateless) : original;
+          start ??= events.find((one) => one.type === "start");
           if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
@@ -75,7 +77,8 @@ export function* passThrough(
           forwardRun: (bytes, events) => ({ events, sent: bytes }),
         },
         end: (rest) => ({ events: rest, sent: undefined }),
-        fail: (fault, sequence) => new TextEncoder().encode(dialect.errorFrame(fault, sequence)),
+        fail: (fault, nextSequence) =>
+          new TextEncoder().encode(dialect.errorFrame(fault, { body, start, nextSequence })),
       }),
     encodeFolded: (answer) =>
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),

@@ -3,7 +3,7 @@ import type { FinishReason } from "../../../shared/interaction.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { ShownUsage } from "../../kernel/shown_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
-import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
+import type { AnswerContext, BegunStream, StreamEncoder } from "../../kernel/dialect.ts";
 import { Fold } from "../../kernel/fold.ts";
 import { requireSummary } from "../../kernel/summary.ts";
 import { blockEvents } from "./answer_encoder.ts";
@@ -86,9 +86,9 @@ class ResponsesStreamEncoder implements StreamEncoder {
    * the first, or read the second.
    */
   fail(fault: Fault): string {
-    if (!this.#opened) return errorFrame(fault);
+    if (!this.#opened) return errorEvent(fault, 0);
     this.#writer.abandon();
-    this.#frames.push(errorFrame(fault, this.#sequence++));
+    this.#frames.push(errorEvent(fault, this.#sequence++));
     this.#pushLifecycle("failed", { type: "failed", error: writeFailure(fault) });
     return this.#flush();
   }
@@ -144,18 +144,28 @@ class ResponsesStreamEncoder implements StreamEncoder {
 }
 
 /**
- * Writes an `error` event, which stands alone in streams whose response object isn't known: flat as
- * in the schema, and nested as it occurs in practice.
+ * Ends a vendor's stream: with `error` and `response.failed` as above, or with the first alone where
+ * the stream didn't begin with its response.
  */
-export function errorFrame(fault: Fault, sequenceNumber = 0): string {
+export function errorFrame(fault: Fault, begun?: BegunStream): string {
+  const { body, start, nextSequence = 0 } = begun ?? {};
+  const error = errorEvent(fault, nextSequence);
+  if (start?.id === undefined) return error;
+  const response = responseObject(body, {
+    ...{ id: start.id, created: start.created ?? 0, completed: undefined },
+    ...{ model: start.model ?? "", stage: { type: "failed", error: writeFailure(fault) } },
+    ...{ output: [], usage: undefined },
+  });
+  return error + written("response.failed", { response, sequence_number: nextSequence + 1 });
+}
+
+/** Writes an `error` event: flat as in the schema, and nested as it occurs in practice. */
+function errorEvent(fault: Fault, sequence_number: number): string {
+  const { code, message, param = null } = fault;
   const error = writeFailure(fault);
-  const data = {
-    type: "error",
-    code: fault.code,
-    message: fault.message,
-    param: fault.param ?? null,
-    error,
-    sequence_number: sequenceNumber,
-  };
-  return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
+  return written("error", { code, message, param, error, sequence_number });
+}
+
+function written(type: string, fields: Record<string, unknown>): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
