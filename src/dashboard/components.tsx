@@ -10,10 +10,10 @@ export function Time({ at, now }: { at: Date; now: Date }) {
   );
 }
 
-/** A table cell with a time. */
-export function TimeCell(props: { at: Date; now: Date }) {
+/** A table cell with a time; `label` names it where rows become cards. */
+export function TimeCell({ label, ...props }: { at: Date; now: Date; label?: string }) {
   return (
-    <td class="nowrap">
+    <td class="nowrap" {...(label === undefined ? {} : { "data-label": label })}>
       <Time {...props} />
     </td>
   );

@@ -258,4 +258,24 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
     );
     assert.equal(table, shown, name);
   }
+  // On a phone the actions would hide the other columns: rows are cards.
+  await owner.submit("/dashboard/exports/new", "/dashboard/exports/new", {
+    ...{ tables: "interactions", format: "json", from: "1 Nov 2026", to: "2 Nov 2026" },
+  });
+  await page.setViewportSize({ width: 360, height: 740 });
+  const names = ["webhooks", "budgets", "models", "people"].map((name) => `settings/${name}`);
+  for (const name of [...names, "exports", "keys"]) {
+    await page.goto(`${service.baseUrl}/dashboard/${name}`);
+    const [table, shown] = await page.$eval(
+      "main .table",
+      (one) => [one.scrollWidth, one.clientWidth],
+    );
+    assert.equal(table, shown, name);
+    // All but the name and the actions say what they are.
+    const bare = await page.$$eval(
+      "main .table td:not([data-label], .name, .actions)",
+      (cells) => cells.map((cell) => cell.textContent),
+    );
+    assert.deepEqual(bare, [], name);
+  }
 });

@@ -128,6 +128,13 @@ Deno.test("a form's empty fields leave the address, and wrong ones are told", as
   assert.equal(wrong.status, 200);
   assert.match(wrong.text, /Cost from “much”/);
   assert.match(wrong.text, /From “never”/);
+  // What is wrong or without effect stands in its field, to be corrected.
+  const valuesIn = ({ text }: { text: string }) =>
+    [...text.matchAll(/ name="(from|to|cost_min)"[^>]* value="([^"]+)"/g)].map(([, ...one]) => one);
+  assert.deepEqual(valuesIn(wrong), [["from", "never"], ["cost_min", "much"]]);
+  const ignored = await owner.get(`${list}?range=7d&from=1+Nov+2026`);
+  assert.match(ignored.text, /“From” and “To” are ignored/);
+  assert.deepEqual(valuesIn(ignored), [["from", "1 Nov 2026, 00:00"]]);
   for (const rubbish of ["before=x", "before=99999999999999.a", "after=%00.%27", "key=%00"]) {
     assert.equal((await owner.get(`${list}?${rubbish}`)).status, 200, rubbish);
   }

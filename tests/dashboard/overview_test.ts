@@ -58,6 +58,15 @@ Deno.test("a call that was answered is on the next page, at the cost that its re
   }
 });
 
+Deno.test("one of a thing is singular", async () => {
+  const owner = await world().owner();
+  // With the calls without a flow these are eleven values, of which ten are shown.
+  assert.equal(await call("Hello"), 200);
+  for (let n = 0; n < 10; n++) assert.equal(await call(`/// FLOW flow-${n}\nHello`), 200);
+  const { text } = await owner.get(`${page}?by=flow`);
+  assert.match(text, /\b1 more flow</);
+});
+
 Deno.test("names out of prompts are text", async () => {
   const owner = await world().owner();
   const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`;
@@ -80,6 +89,9 @@ Deno.test("a wrong range is said in words and shows the usual one", async () => 
     assert.match(text, /role="alert">[^<]*dates/, query);
     assert.ok(!text.includes("><script>"), query);
   }
+  const typed = await owner.get(`${page}?from=20+Nov+2026&to=31+Feb+2026`);
+  assert.match(typed.text, /name="from"[^>]* value="20 Nov 2026"/);
+  assert.match(typed.text, /name="to"[^>]* value="31 Feb 2026"/);
   const ancient = await owner.get(`${page}?from=0001-01-01&to=0001-01-02`);
   assert.match(ancient.text, /role="alert">[^<]*before 1970/);
   const odd = await owner.get(`${page}?range=__proto__&by=constructor`);

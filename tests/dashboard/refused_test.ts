@@ -111,9 +111,12 @@ Deno.test("refused calls are in the error rate, requests about data are not, and
   });
   assert.equal(answer.status, 200);
   await answer.body?.cancel();
-  const [, refusedBefore = ""] = /(\d+) refused/.exec(
-    (await owner.get("/dashboard/overview?range=24h")).text,
-  )!;
+  const day = (await owner.get("/dashboard/overview?range=24h")).text;
+  const [, refusedBefore = ""] = /(\d+) refused/.exec(day)!;
+  // The figure leads to requests of the same time, or as far back as they are listed.
+  assert.ok(day.includes(`href="${list}?range=24h"`));
+  const quarter = (await owner.get("/dashboard/overview?range=90d")).text;
+  assert.ok(quarter.includes(`href="${list}?range=30d"`));
   const expected = 100 * Number(refusedBefore) / (Number(refusedBefore) + 1);
   assert.equal(await read(), `${expected.toFixed(0)} %`);
   const data = await world().post("/api/v1/exports", { format: "nothing" }, {

@@ -3,7 +3,7 @@ import type { LatestSums } from "../../../cohorts/cohort.ts";
 import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../../cohorts/model_comparison.ts";
-import { count, duration, usd, usdText } from "../../amounts.ts";
+import { count, counted, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
@@ -184,7 +184,7 @@ function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
         <Tile name="Cost" value={usdText(body.cost_usd)}>
           {body.unknown_cost_interactions === 0
             ? "All prices known"
-            : `${count(body.unknown_cost_interactions)} calls without a price`}
+            : `${counted(body.unknown_cost_interactions, "call")} without a price`}
         </Tile>
         <Tile name="Cost per call" value={money(body.cost_per_interaction_usd.mean)}>
           {moneyRange(body.cost_per_interaction_usd)}

@@ -72,13 +72,13 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     body: lines.length === 0 && from === "" ? <NoCohorts /> : (
       <>
         <form method="get" action={address} class="toolbar" role="search">
-          <label for="from">Find by beginning of name</label>
+          <label for="from">Start at name</label>
           <input id="from" name="from" type="text" value={from} autocomplete="off" />
-          <button type="submit" class="button">Find</button>
+          <button type="submit" class="button">Show</button>
           {from === "" ? null : <a class="button" href={address}>All</a>}
         </form>
         {lines.length === 0
-          ? <p class="muted">No cohort matches.</p>
+          ? <p class="muted">No name comes after this one.</p>
           : (
             <form method="get" action={`${address}/show`} class="compare-list">
               <Table

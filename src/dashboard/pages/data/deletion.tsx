@@ -82,7 +82,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     body: shown.length === 0 ? <NoDeletions may={request.may("owner")} create={create} /> : (
       <>
         <Live id="deletions" on={shown.some(isOpen)}>
-          <Table label="Deletions" head={head} csv={`${address}/csv`}>
+          <Table label="Deletions" head={head} csv={`${address}/csv`} cards>
             {shown.map((deletion) => deletionLine(deletion, request))}
           </Table>
         </Live>
@@ -130,12 +130,12 @@ function deletionLine(deletion: Deletion, request: PageRequest) {
   const { deletionId, state, counts, requestedAt, reason } = deletion;
   return (
     <tr>
-      <TimeCell at={requestedAt} now={request.now} />
-      <td class="nowrap">
+      <TimeCell label="Requested" at={requestedAt} now={request.now} />
+      <td class="nowrap" data-label="State">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
       </td>
-      <td class="number">{count(totalOf(counts))}</td>
-      <td class="wide">{reason ?? <span class="muted">Via the API</span>}</td>
+      <td class="number" data-label="Rows">{count(totalOf(counts))}</td>
+      <td class="wide" data-label="Reason">{reason ?? <span class="muted">Via the API</span>}</td>
       <td class="actions">
         <a class="button button-small" href={`${address}/${deletionId}`}>
           {state === "done" ? "Receipt" : "Progress"}

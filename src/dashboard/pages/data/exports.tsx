@@ -99,7 +99,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
       )
       : (
         <Live id="exports" on={jobs.some(isOpen)}>
-          <Table label="Exports" head={head} csv={`${address}/csv`}>
+          <Table label="Exports" head={head} csv={`${address}/csv`} cards>
             {jobs.map((job) => jobLine(job, request))}
           </Table>
         </Live>
@@ -158,15 +158,15 @@ function jobLine(job: ExportJob, request: PageRequest) {
         <div>{tables.map((table) => tableNames[table]).join(", ")}</div>
         <span class="muted">{`${format.toUpperCase()} · ${spanText(job)}`}</span>
       </td>
-      <td class="nowrap">
+      <td class="nowrap" data-label="State">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
         {isOpen(job) ? <progress aria-label="The file is being written"></progress> : null}
       </td>
-      <td class="number">
+      <td class="number" data-label="Size">
         {state === "ready" ? bytes(job.bytesSize) : <span class="muted">–</span>}
       </td>
-      <TimeCell at={job.createdAt} now={request.now} />
-      <TimeCell at={job.expiresAt} now={request.now} />
+      <TimeCell label="Requested" at={job.createdAt} now={request.now} />
+      <TimeCell label="Kept until" at={job.expiresAt} now={request.now} />
       <td class="actions">
         {request.may("member") && state === "ready"
           ? (

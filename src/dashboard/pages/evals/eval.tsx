@@ -1,6 +1,6 @@
 import type { EvalResult, EvalRun } from "../../../evals/eval.ts";
 import { readResultCursor, resultCursor } from "../../../evals/eval_cursor.ts";
-import { count, usd } from "../../amounts.ts";
+import { count, counted, usd } from "../../amounts.ts";
 import {
   orNotFound,
   type Page,
@@ -152,12 +152,12 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
         <Tile name="Progress" value={`${count(counts.done)} of ${count(counts.total)}`}>
           {isOpen(run)
             ? <Progress label="Progress" done={counts.done} total={counts.total} />
-            : `${count(counts.skipped)} skipped, ${count(counts.errors)} errors`}
+            : `${count(counts.skipped)} skipped, ${counted(counts.errors, "error")}`}
         </Tile>
         <Tile name="Cost" value={usd(counts.costNanos)}>
           {counts.unpricedCalls === 0
             ? "All prices known"
-            : `${count(counts.unpricedCalls)} calls without a price`}
+            : `${counted(counts.unpricedCalls, "call")} without a price`}
         </Tile>
       </div>
       <dl class="facts">

@@ -149,7 +149,7 @@ function MoreFields({ view, keyNames }: { view: View; keyNames: ReadonlyMap<stri
         <Labelled id={name} label={label}>
           <DayInput
             {...{ id: name, label, required: false, isTime: true }}
-            value={view.fields.get(name) ?? ""}
+            value={textOf(view, name)}
           />
         </Labelled>
       ))}
@@ -158,6 +158,10 @@ function MoreFields({ view, keyNames }: { view: View; keyNames: ReadonlyMap<stri
       ))}
     </>
   );
+}
+
+function textOf({ fields, unused }: View, name: string): string {
+  return fields.get(name) ?? unused.get(name) ?? "";
 }
 
 function Input({ view, name, label, ...attributes }: {
@@ -172,7 +176,7 @@ function Input({ view, name, label, ...attributes }: {
         type="text"
         id={`filter-${name}`}
         name={name}
-        value={view.fields.get(name) ?? ""}
+        value={textOf(view, name)}
         autocomplete="off"
         {...attributes}
       />

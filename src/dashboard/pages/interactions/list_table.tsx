@@ -2,7 +2,7 @@ import { endings } from "./endings.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, nameText, relativeTime } from "../../format.ts";
-import { compact, count, duration, usd } from "../../amounts.ts";
+import { compact, count, counted, duration, usd } from "../../amounts.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
 /** The rows of a page, and the positions of the pages before and after it. */
@@ -16,7 +16,7 @@ export interface ShownRows {
 }
 
 const head = [
-  { title: "Time", class: "col-time" },
+  { title: "Time (UTC)", class: "col-time" },
   { title: "Status", class: "col-status" },
   { title: "Model", class: "col-model" },
   { title: "App / flow", class: "col-app" },
@@ -118,7 +118,7 @@ function Tokens({ row: { inputTokens, outputTokens } }: { row: InteractionSummar
   const [tokensIn, tokensOut] = [inputTokens ?? 0, outputTokens ?? 0];
   const short = (tokens: number) => tokens < 10_000 ? count(tokens) : compact(tokens);
   return (
-    <td class="number" title={`${count(tokensIn)} tokens in, ${count(tokensOut)} out`}>
+    <td class="number" title={`${counted(tokensIn, "token")} in, ${count(tokensOut)} out`}>
       {`${short(tokensIn)} / ${short(tokensOut)}`}
     </td>
   );

@@ -13,6 +13,8 @@ export interface View {
   query: Omit<InteractionPageQuery, "accountId" | "order" | "after" | "limit">;
   /** The address's fields that have an effect. */
   fields: URLSearchParams;
+  /** Fields that can't be read or are ignored: the form shows them again, to be corrected. */
+  unused: URLSearchParams;
   chips: Chip[];
   /** Texts about fields that can't be read, with what was expected; they have no effect. */
   problems: string[];
@@ -82,6 +84,7 @@ export function viewAddress(path: string, fields: URLSearchParams, more = {}): s
 
 class ViewReader {
   readonly #fields = new URLSearchParams();
+  readonly #unused = new URLSearchParams();
   readonly #problems: string[] = [];
   #chips: { label: string; value: string; field: string; text: string | undefined }[] = [];
   #filters: Record<string, string[]> = {};
@@ -98,7 +101,7 @@ class ViewReader {
       value,
       without: without(this.#fields, field, text),
     }));
-    return { query, fields: this.#fields, chips, problems: this.#problems };
+    return { query, fields: this.#fields, unused: this.#unused, chips, problems: this.#problems };
   }
 
   search(): void {
@@ -113,7 +116,9 @@ class ViewReader {
     if (preset) {
       this.#query.start = new Date(now.getTime() - preset.ms);
       this.#keep("range", preset.value, "Time", preset.label);
-      if (this.#one("from") !== undefined || this.#one("to") !== undefined) {
+      const ignored = (["from", "to"] as const).filter((name) => this.#one(name) !== undefined);
+      for (const name of ignored) this.#unused.set(name, this.#one(name)!);
+      if (ignored.length > 0) {
         this.#problems.push(
           `“${preset.label}” is chosen, so “From” and “To” are ignored. Choose “Any time” to use them.`,
         );
@@ -159,6 +164,7 @@ class ViewReader {
         this.#keep(`${name}_${end}`, text, `${label} ${prefix}`, show(range[end]));
       } catch (thrown) {
         const reason = thrown instanceof RangeError ? thrown.message : "expected a number";
+        this.#unused.set(`${name}_${end}`, text);
         this.#problems.push(`${label} ${prefix} “${text.slice(0, 40)}”: ${reason}.`);
       }
     }
@@ -172,6 +178,7 @@ class ViewReader {
     if (text === undefined) return undefined;
     const time = readTime(text, { hasTime: true });
     if (time) return time;
+    this.#unused.set(name, text);
     this.#problems.push(
       `${name === "from" ? "From" : "To"} “${
         text.slice(0, 40)

@@ -1,6 +1,6 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { type Column, DownloadMenu, numberColumn, Table, Tabs } from "../../components.tsx";
-import { compact, count, duration, exactUsd, percent, usd } from "../../amounts.ts";
+import { compact, count, counted, duration, exactUsd, percent, usd } from "../../amounts.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
 import { type BreakdownPart, isLabel, losesErased, type Overview } from "./load.ts";
 import { Meter } from "./meter.tsx";
@@ -8,18 +8,17 @@ import type { Range } from "./range.ts";
 
 /** The ways to break down calls; `name` is the value in the address. */
 export const breakdowns = [
-  { name: "model", part: "model", title: "Model", plural: "models" },
-  { name: "vendor", part: "vendor", title: "Vendor", plural: "vendors" },
-  { name: "key", part: "api_key", title: "API key", plural: "keys" },
-  { name: "app", part: "app", title: "App", plural: "apps" },
-  { name: "user", part: "user", title: "User", plural: "users" },
-  { name: "flow", part: "flow", title: "Flow", plural: "flows" },
-  { name: "cohort", part: "cohort", title: "Cohort", plural: "cohorts" },
+  { name: "model", part: "model", title: "Model" },
+  { name: "vendor", part: "vendor", title: "Vendor" },
+  { name: "key", part: "api_key", title: "API key" },
+  { name: "app", part: "app", title: "App" },
+  { name: "user", part: "user", title: "User" },
+  { name: "flow", part: "flow", title: "Flow" },
+  { name: "cohort", part: "cohort", title: "Cohort" },
 ] as const satisfies readonly {
   name: string;
   part: BreakdownPart;
   title: string;
-  plural: string;
 }[];
 
 interface BreakdownProps {
@@ -43,7 +42,7 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
   // Rows for the calls of all values without a row of their own.
   const isErasedApart = losesErased(shown.part) && erased.calls > 0;
   const rest = [
-    ...(others ? [{ name: `${count(others.count)} more ${shown.plural}`, sums: others.sums }] : []),
+    ...(others ? [{ name: counted(others.count, `more ${shown.name}`), sums: others.sums }] : []),
     ...(isErasedApart ? [{ name: "Erased calls", title: whyErased, sums: erased }] : []),
   ];
   return (
@@ -109,7 +108,7 @@ function SumCells(
       <td class="number" title={exactUsd(sums.costNanos)}>{usd(sums.costNanos)}</td>
       <td class="share">{share(sums.costNanos, total.costNanos)}</td>
       <td class="number">{count(sums.calls)}</td>
-      <td class="number" title={`${count(errors)} calls`}>{percent(errors, sums.calls)}</td>
+      <td class="number" title={counted(errors, "call")}>{percent(errors, sums.calls)}</td>
       {hasLatency
         ? [0.5, 0.95, 0.99].map((one) => <td class="number">{duration(latency.percentile(one))}
         </td>)

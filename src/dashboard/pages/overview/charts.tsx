@@ -1,8 +1,8 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Chart, type ChartProps, type Series } from "../../chart.tsx";
-import { compact, count, duration, exactUsd, percent, usd } from "../../amounts.ts";
+import { compact, count, counted, duration, exactUsd, percent, usd } from "../../amounts.ts";
 import { months } from "../../format.ts";
-import { callsAddress, overviewAddress } from "./links.ts";
+import { callsAddress, overviewAddress, refusedAddress } from "./links.ts";
 import type { Overview } from "./load.ts";
 import type { Range } from "./range.ts";
 
@@ -61,11 +61,11 @@ function spendDetail({ total }: Overview): string {
     `${usd(chargedNanos)} charged to credit`,
     ...(ownKeyNanos > 0n ? [`${usd(ownKeyNanos)} with your own vendor keys`] : []),
     ...(waivedNanos > 0n ? [`${usd(waivedNanos)} given back`] : []),
-    ...(unpriced > 0 ? [`${count(unpriced)} calls without a known price`] : []),
+    ...(unpriced > 0 ? [`${counted(unpriced, "call")} without a known price`] : []),
   ].join(" · ");
 }
 
-export function RequestsChart({ overview, axis }: ChartsProps) {
+export function RequestsChart({ overview, range, axis }: ChartsProps & { range: Range }) {
   const { total, steps } = overview;
   const errors = errorsOf(total) + total.refused;
   const detail = `${count(errors)} with an error, ${percent(errors, total.calls + total.refused)}`;
@@ -76,7 +76,7 @@ export function RequestsChart({ overview, axis }: ChartsProps) {
       headline={count(total.calls)}
       detail={total.refused === 0 ? detail : (
         <>
-          {detail} <a href="/dashboard/interactions/refused">{`${count(total.refused)} refused`}</a>
+          {detail} <a href={refusedAddress(range)}>{`${count(total.refused)} refused`}</a>
         </>
       )}
       kind="bars"
@@ -87,7 +87,7 @@ export function RequestsChart({ overview, axis }: ChartsProps) {
           ? []
           : [layer("Refused", "tone-warn", steps, ({ refused }) => refused, count)]),
       ]}
-      format={(value) => Number.isInteger(value) ? count(value) : String(value)}
+      format={(value) => Number.isInteger(value) ? count(value) : ""}
       {...axis}
     />
   );

@@ -13,6 +13,11 @@ export function callsAddress(
   return `/dashboard/interactions?${query}`;
 }
 
+/** Returns the address of the refused requests of a range, or of all that are listed. */
+export function refusedAddress({ key }: Pick<Range, "key">): string {
+  return `/dashboard/interactions/refused?range=${key === "24h" || key === "7d" ? key : "30d"}`;
+}
+
 /** Returns the filters that find a value's calls; undefined for calls without a value. */
 export function filtersOf(part: BreakdownPart, value: string): Record<string, string> | undefined {
   if (part === "vendor") return { vendor: value };

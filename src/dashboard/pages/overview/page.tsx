@@ -88,7 +88,7 @@ function OverviewBody({ overview, range, by, request }: BodyProps) {
           <div class="charts">
             <SpendChart {...charts} />
             <Standing {...{ overview, range, account }} />
-            <RequestsChart {...charts} />
+            <RequestsChart {...charts} range={range} />
             <LatencyChart {...charts} />
             <TokensChart {...charts} />
           </div>

@@ -14,6 +14,8 @@ export interface Range {
   before: Date;
   /** What is wrong with the query's dates; the range is the last 30 days then. */
   problem?: string;
+  /** Days that can't be shown, as they were typed. */
+  typed?: { from: string; to: string };
 }
 
 export type RangeKey = typeof ranges[number]["key"] | "custom";
@@ -84,7 +86,11 @@ function customRange(fromText: string, toText: string, now: Date): Range {
   const first = fromText === "" ? undefined : readDay(fromText);
   const problem = problemOf(first, last, today);
   if (problem !== undefined || first === undefined || last === undefined) {
-    return { ...usualRange("30d", now), problem: problem ?? "" };
+    return {
+      ...usualRange("30d", now),
+      problem: problem ?? "",
+      typed: { from: fromText, to: toText },
+    };
   }
   const to = last + dayMs;
   const span = to - first <= daysByHour * dayMs ? "hour" : "day";

@@ -23,8 +23,8 @@ export function RangeChoice({ range, by }: { range: Range; by: string }) {
           {isOwn ? `${day(range.from)} to ${day(lastDay)}` : "Custom"}
         </summary>
         <form method="get" action="/dashboard/overview" class="panel">
-          <Day name="from" label="First day" value={range.from} />
-          <Day name="to" label="Last day" value={lastDay} />
+          <Day name="from" label="First day" value={range.typed?.from ?? day(range.from)} />
+          <Day name="to" label="Last day" value={range.typed?.to ?? day(lastDay)} />
           <input type="hidden" name="by" value={by} />
           <button type="submit" class="button button-primary">Show</button>
         </form>
@@ -33,11 +33,11 @@ export function RangeChoice({ range, by }: { range: Range; by: string }) {
   );
 }
 
-function Day({ name, label, value }: { name: string; label: string; value: Date }) {
+function Day({ name, label, value }: { name: string; label: string; value: string }) {
   return (
     <>
       <label for={name}>{label}</label>
-      <DayInput id={name} label={label} value={day(value)} required isTime={false} />
+      <DayInput id={name} label={label} value={value} required isTime={false} />
     </>
   );
 }

@@ -1,7 +1,7 @@
 import type { Account } from "../../../keys/account.ts";
 import { Badge } from "../../components.tsx";
 import { nameText } from "../../format.ts";
-import { count, exactUsd, percent, usd } from "../../amounts.ts";
+import { count, counted, exactUsd, percent, usd } from "../../amounts.ts";
 import { callsAddress, overviewAddress } from "./links.ts";
 import { type CapUse, type Overview, shareUsed } from "./load.ts";
 import { Meter } from "./meter.tsx";
@@ -118,7 +118,7 @@ function Caps({ caps }: { caps: readonly CapUse[] }) {
           </ul>
         )}
       {caps.length > shown.length
-        ? <p class="muted">{`${count(caps.length - shown.length)} more are less used.`}</p>
+        ? <p class="muted">{`${counted(caps.length - shown.length, "other cap")} less used.`}</p>
         : null}
     </div>
   );

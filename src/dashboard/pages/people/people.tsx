@@ -282,7 +282,7 @@ function MemberLine({ member, request, isOwner }: {
           ? <div class="muted">{person.email}</div>
           : null}
       </td>
-      <td>
+      <td data-label="Role">
         {isOwner
           ? (
             <PostForm action={`${address}/${person.id}/role`} csrf={request.csrf} class="row">
@@ -296,7 +296,7 @@ function MemberLine({ member, request, isOwner }: {
           )
           : roleText(current)}
       </td>
-      <TimeCell at={member.signedInAt} now={request.now} />
+      <TimeCell label="Last sign-in" at={member.signedInAt} now={request.now} />
       <td class="actions">
         {isOwner
           ? (
@@ -321,9 +321,9 @@ function InvitationLine({ one, request, isOwner }: {
 }) {
   return (
     <tr>
-      <td>{inviteeOf(one)}</td>
-      <td>{one.role}</td>
-      <TimeCell at={one.expiresAt} now={request.now} />
+      <td class="name">{inviteeOf(one)}</td>
+      <td data-label="Role">{one.role}</td>
+      <TimeCell label="Ends" at={one.expiresAt} now={request.now} />
       <td class="actions">
         {isOwner
           ? (

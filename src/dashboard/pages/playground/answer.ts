@@ -1,5 +1,5 @@
 import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
-import { compact, count, duration, usd } from "../../amounts.ts";
+import { compact, count, counted, duration, usd } from "../../amounts.ts";
 import { markdownHtml } from "../../markdown.ts";
 
 /** An event of an answer for the script or the page: text as it comes, and figures at the end. */
@@ -37,7 +37,7 @@ function summarize(record: Record): string {
   const { inputTokens, cacheReadTokens, outputTokens, reasoningTokens, costNanos } = record;
   const part = (value: number | null, unit: string) => value ? [`${count(value)} ${unit}`] : [];
   return [
-    ...(inputTokens === null ? [] : [`${count(inputTokens)} tokens in`]),
+    ...(inputTokens === null ? [] : [`${counted(inputTokens, "token")} in`]),
     ...part(cacheReadTokens, "of them cached"),
     ...(outputTokens === null ? [] : [`${count(outputTokens)} out`]),
     ...part(reasoningTokens, "of them reasoning"),

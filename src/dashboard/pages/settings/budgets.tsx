@@ -32,7 +32,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { nameText } from "../../format.ts";
+import { exactTime, nameText } from "../../format.ts";
 import { RemoveLink, settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
@@ -127,6 +127,7 @@ function BudgetTable(
   return (
     <Table
       label="Budgets"
+      cards
       csv={`${address}/csv`}
       head={[
         "On",
@@ -141,12 +142,12 @@ function BudgetTable(
           <td class="name">
             <code>{nameText(budgetScopeText(budget.scope))}</code>
           </td>
-          <td>{budget.per}</td>
-          <td class="number">{usd(budget.spentNanos)}</td>
-          <td class="number">
+          <td data-label="Per">{budget.per}</td>
+          <td class="number" data-label="Spent">{usd(budget.spentNanos)}</td>
+          <td class="number" data-label="Limit">
             {usd(limitAt(budget, request.now))}
             {budget.raised && request.now < budget.raised.until
-              ? <span class="muted">{` until ${budget.raised.until.toISOString()}`}</span>
+              ? <span class="muted">{` until ${exactTime(budget.raised.until)}`}</span>
               : null}
           </td>
           {mayChange

@@ -170,6 +170,7 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
     <Table
       label="Virtual models"
       csv={`${address}/csv`}
+      cards
       head={[
         ...["Name", "Targets", "Fallbacks", "Stays with", "Changed"],
         ...mayChange ? [actionsColumn()] : [],
@@ -180,16 +181,18 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
           <td class="name">
             <code>{name}</code>
           </td>
-          <td>
+          <td data-label="Targets">
             <Targets targets={definition.targets} />
           </td>
-          <td>{definition.fallbacks.map((model) => <div>{model}</div>)}</td>
-          <td>{stickNames.get(definition.stickBy ?? "")}</td>
-          {updatedAt ? <TimeCell at={updatedAt} now={request.now} /> : (
-            <td>
-              <Badge tone="neutral">The service's</Badge>
-            </td>
-          )}
+          <td data-label="Fallbacks">{definition.fallbacks.map((model) => <div>{model}</div>)}</td>
+          <td data-label="Stays with">{stickNames.get(definition.stickBy ?? "")}</td>
+          {updatedAt
+            ? <TimeCell label="Changed" at={updatedAt} now={request.now} />
+            : (
+              <td data-label="Changed">
+                <Badge tone="neutral">The service's</Badge>
+              </td>
+            )}
           {mayChange ? <td class="actions">{updatedAt ? <Actions name={name} /> : null}</td> : null}
         </tr>
       ))}

@@ -119,6 +119,7 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
   return (
     <Table
       label="Webhooks"
+      cards
       csv={`${address}/csv`}
       head={["URL", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
     >
@@ -127,10 +128,12 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
           <td class="name">
             <code>{hook.url}</code>
           </td>
-          <td>{hook.events.length === 0 ? "All" : hook.events.map((one) => <div>{one}</div>)}</td>
-          <td>{String(hook.waiting)}</td>
-          <td>{String(hook.lost)}</td>
-          <td>{hook.lastError ?? "–"}</td>
+          <td data-label="Events">
+            {hook.events.length === 0 ? "All" : hook.events.map((one) => <div>{one}</div>)}
+          </td>
+          <td data-label="Waiting">{String(hook.waiting)}</td>
+          <td data-label="Lost">{String(hook.lost)}</td>
+          <td data-label="Last failure">{hook.lastError ?? "–"}</td>
           <td class="actions">
             <PostForm action={`${address}/test`} csrf={csrf}>
               <input type="hidden" name="id" value={hook.id} />
