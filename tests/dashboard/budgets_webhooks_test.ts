@@ -49,6 +49,14 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   for (const act of ["budget.set", "budget.removed"]) assert.ok(text.includes(act), act);
 });
 
+Deno.test("until when a limit is raised reads as other times do", async () => {
+  const raised = ["--usd", "5", "--raise-until", "2999-01-01T00:00:00Z", "--usd", "9"];
+  await world().admin("budget", "set", "--on", "app:shop", "--per", "day", ...raised);
+  const { text } = await (await world().owner()).get(budgets);
+  assert.match(text, /\$9\.00<span class="muted"> until 1 Jan 2999, 00:00 UTC</);
+  await world().admin("budget", "remove", await idOf("budget"));
+});
+
 Deno.test("an owner adds a webhook, whose secret is shown once, tests and removes it", async () => {
   const owner = await world().owner();
   const form = {
