@@ -22,8 +22,10 @@ function setUp(
   steps: (() => Promise<ErasedBatch>)[],
   waiting = 0,
   flushed: () => Promise<void> = () => Promise.resolve(),
+  over: Partial<DeletionStore> & { eraseExports?: () => Promise<number> } = {},
 ) {
   const asked: string[] = [];
+  const warned: unknown[] = [];
   const note = <T>(what: string, value: T) => (asked.push(what), Promise.resolve(value));
   let isTaken = false;
   const store: DeletionStore = {
@@ -50,19 +52,21 @@ function setUp(
     waiting: () => Promise.resolve({ count: waiting, oldest: waiting > 0 ? new Date(0) : null }),
     changeFeed: () => assert.fail("unused"),
     sweep: () => Promise.resolve(),
+    ...over,
   };
+  const { eraseExports = () => Promise.resolve(1) } = over;
   const clock = new FakeClock();
   const deletions = new Deletions({
     store,
     erasures: { refresh: () => note("refresh", undefined) },
-    exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },
+    exports: { eraseExports: (account) => note(`exports of ${account}`, 1).then(eraseExports) },
     flushRecords: () => note("caught up", undefined).then(flushed),
     index: createErasureIndex(clock),
     clock,
     newId: () => "d1",
-    log: { info() {}, warn() {} },
+    log: { info() {}, warn: (message, values) => void warned.push(message, values) },
   });
-  return { asked, deletions, clock };
+  return { asked, warned, deletions, clock };
 }
 
 const some = () => Promise.resolve({ isLast: false, transactionIds: ["t1"] });
@@ -120,6 +124,65 @@ Deno.test("when the store goes away in the middle the caller is told where it go
   const message = /\/api\/v1\/data\/requests\/d1/;
   await assert.rejects(deletions.erase(wanted), { code: "store_unavailable", message });
   assert.equal(asked.at(-1), "postpone");
+});
+
+Deno.test("any other failure is the caller's as it is, whether or not it can be postponed", async () => {
+  for (const postpone of [() => Promise.resolve(), away]) {
+    const bug = () => Promise.reject(new Error("a bug"));
+    const { deletions, warned } = setUp([some, bug], 0, undefined, { postpone });
+    await assert.rejects(deletions.erase(wanted), { message: "a bug" });
+    assert.deepEqual(warned, [], "the caller is told");
+  }
+});
+
+Deno.test("a deletion of the job's that fails is logged and postponed", async () => {
+  const bug = () => Promise.reject(new Error("a bug"));
+  const { asked, deletions, warned } = setUp([bug], 1);
+  await deletions.tick();
+  while (!asked.includes("postpone")) await Promise.resolve();
+  await deletions.close();
+  assert.deepEqual(warned.slice(0, 2), [
+    "a deletion failed",
+    { deletion: "d1", reason: "a bug" },
+  ]);
+});
+
+Deno.test("a deletion is done only when the files of exports are erased", async () => {
+  const gate = Promise.withResolvers<number>();
+  const { asked, deletions } = setUp([last], 0, undefined, { eraseExports: () => gate.promise });
+  const done = deletions.erase(wanted);
+  while (!asked.includes("exports of 1")) await Promise.resolve();
+  await someTurns();
+  assert.equal(asked.at(-1), "exports of 1");
+  gate.reject(new Error("the disk is away"));
+  await assert.rejects(done, /the disk is away/);
+  assert.deepEqual(asked.slice(-2), ["exports of 1", "postpone"]);
+});
+
+Deno.test("where nothing was erased no export is looked for", async () => {
+  const erasedSpan = () => Promise.resolve(undefined);
+  const { asked, deletions } = setUp([last], 0, undefined, { erasedSpan });
+  await deletions.erase(wanted);
+  assert.deepEqual(asked.slice(-3), ["batch", "refresh", "finish"]);
+});
+
+Deno.test("what is queued is begun at once, also beside an awaited deletion of its account", async () => {
+  const gate = Promise.withResolvers<ErasedBatch>();
+  const without: unknown[] = [];
+  const claim: DeletionStore["claim"] = (working) => {
+    without.push(working);
+    return Promise.resolve(undefined);
+  };
+  const { asked, deletions } = setUp([() => gate.promise, last], 1, undefined, { claim });
+  const done = deletions.erase(wanted);
+  while (!asked.includes("batch")) await Promise.resolve();
+  without.length = 0;
+  await deletions.queue(wanted);
+  await someTurns();
+  assert.deepEqual(without, [{ deletions: ["d1"], accounts: [] }]);
+  gate.resolve({ isLast: true, transactionIds: [] });
+  await done;
+  await deletions.close();
 });
 
 Deno.test("what is queued is not erased yet, and no longer to be read from memory", async () => {

@@ -228,3 +228,21 @@ Deno.test("a stream that has ended, failed or been left makes room for another o
     await assert.rejects(exports.write(1, order), /a bug/);
   }
 });
+
+Deno.test("a fifth stream of an account waits until one of four has ended, however far they are read", async () => {
+  const { exports } = setup({
+    async *read() {
+      for (let row = 0; row < 4; row++) yield [["x".repeat(200_000)]];
+    },
+  });
+  const streams = await Promise.all(Array.from({ length: 4 }, () => exports.write(1, order)));
+  for (const stream of streams) {
+    for (let piece = 0; piece < 2; piece++) assert.equal((await stream.next()).done, false);
+  }
+  let hasBegun = false;
+  const fifth = exports.write(1, order).then((stream) => (hasBegun = true, stream));
+  await (await exports.write(2, order)).return(undefined);
+  assert.equal(hasBegun, false);
+  await streams[0]!.return(undefined);
+  await (await fifth).return(undefined);
+});

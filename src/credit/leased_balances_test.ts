@@ -1,0 +1,248 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { Fault } from "../shared/fault.ts";
+import { MemoryLedger } from "../../tests/support/memory_ledger.ts";
+import { LeasedBalances } from "./leased_balances.ts";
+import type { LeaseStore } from "./ledger.ts";
+
+const account = 1;
+const usd = 1_000_000_000n;
+const cent = usd / 100n;
+
+/** Balances on a ledger in memory, some of whose operations `over` replaces. */
+async function setUp(
+  balanceNanos: bigint,
+  { shared = false, over }: {
+    shared?: boolean;
+    over?: (store: LeaseStore<number>) => Partial<LeaseStore<number>>;
+  } = {},
+) {
+  const clock = new FakeClock();
+  const store = new MemoryLedger(clock);
+  await store.grant(account, balanceNanos);
+  const failures: unknown[] = [];
+  const balances = new LeasedBalances<number>({
+    store: {
+      take: store.take,
+      release: store.release,
+      renew: store.renew,
+      available: store.available,
+      ...over?.(store),
+    },
+    clock,
+    newId: () => crypto.randomUUID(),
+    processId: "process-1",
+    leaseSeconds: 150,
+    shared,
+    refusal: (_id, needed, left) =>
+      new Fault("insufficient_credits", { message: `needs ${needed}, ${left} is left` }),
+    onFailure: (_id, thrown) => void failures.push(thrown),
+  });
+  return { clock, store, balances, failures };
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+async function settleDown(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+}
+
+Deno.test("recalled credit goes back at once, but for what calls have reserved", async () => {
+  const { balances, store } = await setUp(usd);
+  await balances.reserve(account, cent);
+  await settleDown();
+  assert.ok(store.left(account) < usd - cent, "credit is taken ahead");
+  balances.recall(account);
+  await settleDown();
+  assert.equal(store.left(account), usd - cent);
+  balances.recall(2);
+});
+
+Deno.test("credit that was asked for before a recall goes back when it comes", async () => {
+  const gate = Promise.withResolvers<void>();
+  const granted: bigint[] = [];
+  const returned: bigint[] = [];
+  const { balances } = await setUp(usd, {
+    over: (real) => ({
+      async take(request) {
+        const taken = await real.take(request);
+        granted.push(taken.grantedNanos);
+        if (granted.length === 1) await gate.promise;
+        return taken;
+      },
+      release(back) {
+        returned.push(back.amountNanos);
+        return real.release(back);
+      },
+    }),
+  });
+  const reserving = balances.reserve(account, cent);
+  await settleDown();
+  balances.recall(account);
+  gate.resolve();
+  await reserving;
+  assert.equal(granted.length, 2, "the call is served by what is taken after it");
+  assert.deepEqual(returned, [granted[0]]);
+});
+
+Deno.test("credit whose lease has ended by the time it comes goes back", async () => {
+  const gate = Promise.withResolvers<void>();
+  const granted: bigint[] = [];
+  const returned: bigint[] = [];
+  const { balances, clock } = await setUp(usd, {
+    over: (real) => ({
+      async take(request) {
+        const taken = await real.take(request);
+        granted.push(taken.grantedNanos);
+        if (granted.length === 1) await gate.promise;
+        return taken;
+      },
+      release(back) {
+        returned.push(back.amountNanos);
+        return real.release(back);
+      },
+    }),
+  });
+  const reserving = balances.reserve(account, cent);
+  await settleDown();
+  clock.advance(150_000);
+  gate.resolve();
+  assert.ok(await reserving, "from another lease");
+  assert.equal(granted.length, 2);
+  assert.equal(returned[0], granted[0]);
+});
+
+Deno.test("after a failure whose effect is unknown nothing more is spent from the lease", async () => {
+  let isBroken = false;
+  const { balances, store, failures } = await setUp(usd, {
+    over: (real) => ({
+      take: async (request) => {
+        const taken = await real.take(request);
+        if (isBroken) throw new Error("numeric field overflow");
+        return taken;
+      },
+    }),
+  });
+  const first = await balances.reserve(account, cent);
+  await settleDown();
+  isBroken = true;
+  await assert.rejects(balances.reserve(account, usd / 2n), /numeric field overflow/);
+  assert.deepEqual(failures.map((one) => (one as Error).message), ["numeric field overflow"]);
+  isBroken = false;
+  const before = store.requests;
+  const second = await balances.reserve(account, cent);
+  assert.notEqual(second.leaseId, first.leaseId);
+  await settleDown();
+  assert.ok(store.requests > before);
+  assert.equal(failures.length, 1, "the failed request is not repeated");
+});
+
+Deno.test("a process alone asks the store for nothing while it has credit to spare", async () => {
+  const { balances, store, clock } = await setUp(10n * usd);
+  (await balances.reserve(account, cent)).settle(0n);
+  await settleDown();
+  const before = store.requests;
+  await balances.reserve(account, cent);
+  clock.advance(1000);
+  await balances.tick();
+  assert.equal(store.requests, before);
+});
+
+Deno.test("beside others a process reports calls under way once, and reads what is left", async () => {
+  const done: string[] = [];
+  const { balances, clock } = await setUp(10n * usd, {
+    shared: true,
+    over: (real) => ({
+      renew(held, seconds) {
+        done.push(`renew ${held.map(({ inFlightNanos }) => inFlightNanos / cent)}`);
+        return real.renew(held, seconds);
+      },
+      available(ids) {
+        done.push(`read ${ids}`);
+        return real.available(ids);
+      },
+    }),
+  });
+  const call = await balances.reserve(account, cent);
+  await settleDown();
+  const tick = async () => {
+    done.length = 0;
+    clock.advance(1000);
+    await balances.tick();
+    return [...done];
+  };
+  assert.deepEqual(await tick(), ["renew 1", "read 1"]);
+  assert.deepEqual(await tick(), ["read 1"]);
+  call.settle(cent);
+  assert.deepEqual(await tick(), ["renew 0", "read 1"]);
+  const whole = await balances.reserve(account, 2n * cent);
+  assert.deepEqual(await tick(), ["renew 2", "read 1"]);
+  whole.settle(0n);
+  done.length = 0;
+  await balances.close();
+  assert.deepEqual(done, ["renew 0"], "so that nobody sees calls under way any more");
+});
+
+Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {
+  const { balances, clock } = await setUp(usd);
+  (await balances.reserve(account, cent)).settle(0n);
+  assert.equal(balances.inFlightNanos(2), 0n);
+  for (let second = 0; second < 160; second++) {
+    assert.deepEqual(balances.ids(), second < 150 ? [account] : balances.ids());
+    clock.advance(1000);
+    await balances.tick();
+    await settleDown();
+  }
+  assert.deepEqual(balances.ids(), []);
+});
+
+Deno.test("a refusal counts the free part of the lease among what is left", async () => {
+  const { balances } = await setUp(3n * cent);
+  (await balances.reserve(account, cent)).settle(0n);
+  await assert.rejects(balances.reserve(account, 5n * cent), {
+    message: `needs ${5n * cent}, ${3n * cent} is left`,
+  });
+});
+
+Deno.test("credit goes back after a refusal, and is taken ahead again for the calls after it", async () => {
+  const { balances, store, clock } = await setUp(usd);
+  (await balances.reserve(account, cent)).settle(0n);
+  await assert.rejects(balances.reserve(account, 2n * usd), Fault);
+  await settleDown();
+  assert.equal(store.left(account), usd);
+  (await balances.reserve(account, cent)).settle(0n);
+  clock.advance(1000);
+  await balances.tick();
+  await settleDown();
+  assert.ok(store.left(account) < usd - cent);
+});
+
+Deno.test("while the store is away it is asked ahead of need once a second, and at once for a call", async () => {
+  let takes = 0;
+  let isAway = false;
+  const { balances, clock } = await setUp(usd, {
+    over: (real) => ({
+      take: async (request) => {
+        takes++;
+        if (isAway) throw new Fault("store_unavailable");
+        return await real.take(request);
+      },
+    }),
+  });
+  const tick = async (ms: number) => {
+    takes = 0;
+    clock.advance(ms);
+    await balances.tick();
+    await settleDown();
+    return takes;
+  };
+  (await balances.reserve(account, cent)).settle(cent);
+  await settleDown();
+  isAway = true;
+  await assert.rejects(balances.reserve(account, usd / 2n), Fault);
+  assert.equal(await tick(999), 0);
+  assert.equal(await tick(1), 1);
+  assert.equal(await tick(999), 0);
+  takes = 0;
+  await assert.rejects(balances.reserve(account, usd / 2n), Fault);
+  assert.equal(takes, 1);
+});
