@@ -28,7 +28,7 @@ export const exportRequest = z.strictObject({
   tables: z.array(z.enum(exportTables)).min(1).max(exportTables.length).default(["interactions"])
     .describe('Default `["interactions"]`; `csv` and `jsonl` take exactly one.'),
   columns: z.array(z.enum(columnNames as [string, ...string[]], {
-    error: () => "expected a column of the named tables",
+    error: () => "expected a column of the exported tables",
   })).min(1).max(maxColumns).optional().describe(
     "Only these columns, in this order; of several tables, each exports those it has. Default: all.",
   ),
@@ -57,7 +57,7 @@ const exportJob = z.strictObject({
 
 /** The answer of an export to a bucket. */
 const exportLink = z.strictObject({
-  export_url: z.string().describe("Signed address of the file, valid for seven days."),
+  export_url: z.string().describe("Signed URL of the file, valid for seven days."),
 }).openapi("ExportLink");
 
 const chosenColumns = z.record(z.string(), z.unknown()).openapi("ChosenColumns").describe(

@@ -8,7 +8,7 @@ import { wait } from "./timing.ts";
 export interface Exchange {
   state: VendorState;
   url: URL;
-  /** Path after the base address, with a leading slash. */
+  /** Path after the base URL, with a leading slash. */
   path: string;
   headers: Headers;
   text: string;

@@ -21,7 +21,7 @@ type Claims = Readonly<Record<string, unknown>>;
 const ada = { name: "Ada Lovelace", email: "ada@example.com" };
 
 /** Preferred port: it keeps the issuer, and so the person, the same over restarts. */
-const usualPort = 8786;
+export const usualPort = 8786;
 const clientId = "llm-gateway-demo";
 const clientSecret = "simulated-client-secret";
 

@@ -5,14 +5,14 @@ import { type VendorState } from "./state.ts";
 
 export interface Route {
   method: "GET" | "POST" | "DELETE";
-  /** Tested against the path after the base address. */
+  /** Tested against the path after the base URL. */
   path: RegExp;
   handle(exchange: Exchange, match: RegExpMatchArray): Response | Promise<Response>;
 }
 
 /** One vendor's interface: how it authenticates, its routes, and the form of its errors. */
 export interface VendorFront {
-  /** The version segment of the base address, such as `/v1`. */
+  /** The version segment of the base URL, such as `/v1`. */
   basePath: string;
   /** Further version segments under which the same routes answer. */
   otherBasePaths?: readonly string[];

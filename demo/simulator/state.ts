@@ -3,7 +3,7 @@ import { hash, hexOf } from "./tokens.ts";
 /** One request as a simulated vendor received it. Header names are lower case. */
 export interface Received {
   method: string;
-  /** Path with the base address's part, and the query. */
+  /** Path with the base URL's part, and the query. */
   path: string;
   headers: Record<string, string>;
   /** Parsed JSON, or the text if it is not JSON; a form's bytes; undefined without a body. */

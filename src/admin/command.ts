@@ -57,12 +57,10 @@ export interface CommandForm {
   options?: Options;
   /** Names of the arguments without a dash, in order. */
   positionals?: readonly string[];
-  /** Set if it reads a value from standard input: a secret, or text too long for an argument. */
-  readsInput?: true;
+  /** Set if it reads a value from standard input; `example` is the shell command piped into it. */
+  input?: { example: string; isSecret: boolean };
   /** An example, beginning with the command's own name. */
   example?: string;
-  /** The shell command that is piped into the example. */
-  exampleInput?: string;
 }
 
 /** One of the operator's commands; `Parts` are its dependencies. */
@@ -79,6 +77,10 @@ export interface Command<Parts> extends CommandForm {
 /** An option that takes a text. */
 export const textOption = { type: "string" } as const;
 export const accountOption = { account: textOption } as const;
+/** Limits a command to one account. */
+export const accountFilter = {
+  account: { ...textOption, about: "Id or name of an account; all accounts if absent." },
+} as const;
 
 export function done(json: unknown, lines: readonly string[]): CommandResult {
   return { exitCode: 0, json, lines };

@@ -8,6 +8,7 @@ import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 import {
+  accountFilter,
   accountOption,
   chosenAccount,
   type Command,
@@ -94,7 +95,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Lists API keys and whether they are usable.",
     example: "key list --account default",
     usage: "key list [--account A]",
-    options: accountOption,
+    options: accountFilter,
     run: listKeys,
   },
   "key revoke": {
@@ -137,7 +138,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
 
 /**
  * Runs one command. `argv` are the arguments after `admin`; `input` is the text from standard
- * input, for a command that `readsInput`. Never throws: failures are results.
+ * input, for a command that has `input`. Never throws: failures are results.
  */
 export function runCommand(
   deps: AdminDeps,
@@ -167,8 +168,8 @@ export async function runCommandOf<Parts>(
 
 /** Whether the command takes a value from standard input. */
 export function readsInput(argv: readonly string[]): boolean {
-  return findCommand(commands, argv.filter((word) => word !== "--json"))?.command.readsInput ===
-    true;
+  const found = findCommand(commands, argv.filter((word) => word !== "--json"));
+  return found?.command.input !== undefined;
 }
 
 /** Commands that aren't in the table above: they never run inside a server. */
@@ -280,7 +281,8 @@ async function revokeKey(
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
-    return notFound({ id, revoked: false }, thrown.message);
+    const line = `No usable key has the name, and no key the id, '${id.slice(0, 200)}'.`;
+    return notFound({ id, revoked: false }, line);
   }
 }
 

@@ -98,13 +98,17 @@ function exportSpecOf(values: Values, accountId: number): ExportSpec {
   });
   if (!request.success) {
     const issue = request.error.issues[0]!;
-    throw new UsageError(`--${optionOf(issue.path)}: ${issue.message}`);
+    const [field, at] = issue.path;
+    const column = field === "columns" ? ` ${(values.column as string[])[Number(at)]}` : "";
+    throw new UsageError(`--${optionOf(issue.path)}${column}: ${issue.message}`);
   }
   try {
     return readExportSpec(request.data, { accountId, hasBucket: false }).spec;
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
-    throw new UsageError(thrown.message);
+    const { param = "", message } = thrown;
+    if (!message.startsWith(`${param}: `)) throw new UsageError(message);
+    throw new UsageError(`--${optionOf([param])}${message.slice(param.length)}`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { commandFailure, type CommandResult, done, optional, UsageError } from "./command.ts";
+import { messageOf } from "../shared/fault.ts";
 import { type ExportEvent, readExportOptions } from "./export_command.ts";
 
 /** Where an export without `--out` is written, and whether to show its progress. */
@@ -77,7 +78,10 @@ async function write(
 /** Opens `PATH.part` for writing, and renames it to `PATH` when all is written. */
 async function openPart(path: string) {
   const part = `${path}.part`;
-  const file = await Deno.open(part, { write: true, create: true, truncate: true, mode: 0o600 });
+  const how = { write: true, create: true, truncate: true, mode: 0o600 };
+  const file = await Deno.open(part, how).catch((cause) => {
+    throw new Error(`--out ${path} can't be written: ${messageOf(cause)}`);
+  });
   return {
     async write(bytes: Uint8Array) {
       for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));

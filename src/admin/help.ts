@@ -28,7 +28,9 @@ export function helpLines(
     group === undefined || topic.length === 1 && name.startsWith(`${group} `)
   );
   if (names.length === 0) {
-    return { isKnown: false, lines: [unknownCommand(table, topic), `See '${program} help'.`] };
+    const isGroup = Object.keys(table).some((name) => name.startsWith(`${group} `));
+    const see = isGroup ? `See '${program} help ${group}'.` : `See '${program} help'.`;
+    return { isKnown: false, lines: [unknownCommand(table, topic), see] };
   }
   return {
     isKnown: true,
@@ -50,8 +52,8 @@ function byGroup(names: readonly string[]): string[] {
 }
 
 function commandHelp(command: CommandForm, program: string): string[] {
-  const { usage, summary, options = {}, example, exampleInput } = command;
-  const input = command.readsInput ? `${exampleInput ?? "printenv NEW_VALUE"} | ` : "";
+  const { usage, summary, options = {}, example, input } = command;
+  const piped = input ? `${input.example} | ` : "";
   return [
     ...(summary === undefined ? [] : [summary, ""]),
     `usage: ${program} ${usage}`,
@@ -62,8 +64,8 @@ function commandHelp(command: CommandForm, program: string): string[] {
       ),
       ["--json", "Print one JSON value."],
     ]),
-    ...(example === undefined ? [] : ["", "Example:", `  ${input}${program} ${example}`]),
-    ...(!command.readsInput ? [] : [
+    ...(example === undefined ? [] : ["", "Example:", `  ${piped}${program} ${example}`]),
+    ...(!input?.isSecret ? [] : [
       "",
       "The value comes from standard input: arguments are visible to everyone on the machine.",
     ]),

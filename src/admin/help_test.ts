@@ -49,6 +49,34 @@ Deno.test("help, --help and -h answer at each level, with --json as one value", 
   }
 });
 
+Deno.test("help says whether a command without --account is for the first account or for all", () => {
+  const ofAll = [
+    "key list",
+    "vendor-key list",
+    "model list",
+    "budget list",
+    "webhook list",
+    "reprice",
+  ];
+  for (const [name, { options }] of Object.entries(commandForms)) {
+    if (!options || !Object.hasOwn(options, "account")) continue;
+    const { lines } = helpOn([...name.split(" "), "--help"])!;
+    const expected = ofAll.includes(name)
+      ? "all accounts if absent"
+      : "the first account if absent";
+    assert.ok(lines.some((line) => /--account A/.test(line) && line.includes(expected)), name);
+  }
+});
+
+Deno.test("help gives the reason for standard input where the value is a secret", () => {
+  for (const [name, { input }] of Object.entries(commandForms)) {
+    const text = helpOn([...name.split(" "), "--help"])!.lines.join("\n");
+    const isSecret = ["vendor-key set", "master-key rotate"].includes(name);
+    assert.equal(text.includes("visible to everyone on the machine"), isSecret, name);
+    assert.equal(text.includes("from standard input"), input !== undefined, name);
+  }
+});
+
 Deno.test("help about what isn't there is wrong usage and names the nearest", () => {
   const { exitCode, lines } = helpOn(["help", "key", "crate"])!;
   assert.equal(exitCode, 2);
@@ -69,8 +97,12 @@ Deno.test("words that name no command are wrong usage: one line, or the group th
     return lines;
   };
   const see = "See './demeter admin help'.";
+  const seeKeys = "See './demeter admin help key'.";
   assert.deepEqual(said("key", "craete"), [
-    ...["Unknown command 'key craete'. Did you mean 'key create'?", see],
+    ...["Unknown command 'key craete'. Did you mean 'key create'?", seeKeys],
+  ]);
+  assert.deepEqual(said("webhook", "subscribe"), [
+    ...["Unknown command 'webhook subscribe'.", "See './demeter admin help webhook'."],
   ]);
   assert.deepEqual(said("kye"), ["Unknown command 'kye'. Did you mean 'key'?", see]);
   assert.deepEqual(said("--frob"), ["Unknown command '--frob'.", see]);

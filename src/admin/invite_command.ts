@@ -28,7 +28,7 @@ export interface InviteDeps {
 /** `invite`: makes a link into an account; without `--email` the first to open it gets in. */
 export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
-    summary: "Prints an invitation link to an account.",
+    summary: "Prints a link that invites a person to an account.",
     example: "invite --role member --email ann@example.com",
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
     options: { role: textOption, account: textOption, email: textOption },

@@ -9,6 +9,7 @@ import {
 import type { Clock } from "../base/clock.ts";
 import { messageOf, OptionError, rethrowing } from "../shared/fault.ts";
 import {
+  accountFilter,
   accountOption,
   chosenAccount,
   type Command,
@@ -34,19 +35,18 @@ export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> 
   "model set": {
     summary: "Defines a virtual model of an account, from JSON.",
     example: "model set fast",
-    exampleInput: `echo '{"targets": ["openai/gpt-5-mini"]}'`,
+    input: { example: `echo '{"targets": ["openai/gpt-5-mini"]}'`, isSecret: false },
     usage:
       'model set NAME [--account A]   (JSON from standard input, such as {"targets": ["gpt-5-mini"]})',
     options: accountOption,
     positionals: ["NAME"],
-    readsInput: true,
     run: setModel,
   },
   "model list": {
     summary: "Lists virtual models: those of accounts, and those of MODELS_FILE.",
     example: "model list",
     usage: "model list [--account A]",
-    options: accountOption,
+    options: accountFilter,
     run: listModels,
   },
   "model remove": {

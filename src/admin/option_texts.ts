@@ -28,7 +28,7 @@ const optionTexts: Readonly<Record<string, string>> = {
   email: "The only e-mail address that can use the link; whoever opens it first if absent.",
   person: "E-mail address of the person to sign in; the first owner if absent.",
   vendor: "Vendor, by name or label, such as openai or vendor-b.",
-  model: "Model, by the vendor's name for it.",
+  model: "Model with its vendor, such as openai/gpt-5-mini; with --vendor also without.",
   since: "Calls from this time on, such as 2026-11-01T00:00:00Z.",
   until: "Calls before this time, such as 2026-12-01T00:00:00Z.",
   "dry-run": "Only count what would change.",
@@ -44,7 +44,7 @@ const optionTexts: Readonly<Record<string, string>> = {
   on: "What is limited: account, app:NAME or user:ID.",
   per: "The period, in UTC: day or month.",
   "raise-until": "Time until which the last --usd is the limit.",
-  url: "URL that receives events; must be https, except on this machine.",
+  url: "URL that receives events: public and https, or of a host in FETCH_ALLOW_HOSTS.",
   event: "Event type to send; repeatable. All if absent.",
   "credit-low-usd": "Balance below which credit.low is sent; a tenth of the last grant if absent.",
 };

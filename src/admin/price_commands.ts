@@ -1,4 +1,11 @@
-import { type Command, type CommandResult, done, textOption, type Values } from "./command.ts";
+import {
+  accountFilter,
+  type Command,
+  type CommandResult,
+  done,
+  textOption,
+  type Values,
+} from "./command.ts";
 import { checkPrices } from "./price_check_command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { repriceCalls } from "./reprice_command.ts";
@@ -29,7 +36,7 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
       until: textOption,
       vendor: textOption,
       model: textOption,
-      account: textOption,
+      ...accountFilter,
     },
     run: repriceCalls,
   },

@@ -8,6 +8,7 @@ import { type ModelCorrection, type ModelCorrections, reprice } from "../reprici
 import { OptionError } from "../shared/fault.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
+import { shownVendor } from "../vendors/shown_vendor.ts";
 import {
   commandLineAt,
   type CommandResult,
@@ -100,8 +101,8 @@ function queryOf(values: Values, registry: Registry): Omit<PricedCallQuery, "acc
   const named = optional(values, "vendor");
   const vendor = named === undefined ? undefined : registry.find(named);
   if (named !== undefined && !vendor) {
-    const labels = registry.all.map(({ label }) => label).join(", ");
-    throw new OptionError("vendor", `expected one of ${labels}, or an alias, got '${named}'`);
+    const vendors = registry.all.map(({ label }) => shownVendor(registry, label)).join(", ");
+    throw new OptionError("vendor", `expected one of ${vendors}, got '${named}'`);
   }
   const model = optional(values, "model");
   const target = model === undefined ? undefined : targetOf(registry, vendor, model);
@@ -113,7 +114,8 @@ function targetOf(registry: Registry, vendor: ReturnType<Registry["find"]>, mode
   try {
     return resolveTarget(registry, vendor, model);
   } catch {
-    throw new OptionError("model", `expected one such as vendor-b/gpt-5-mini, got '${model}'`);
+    const expected = "expected a model with its vendor, such as openai/gpt-5-mini";
+    throw new OptionError("model", `${expected}, got '${model}'`);
   }
 }
 

@@ -56,7 +56,11 @@ Deno.test("enterprise takes its numbers, and keeps those it has", async () => {
 
 const wrong: [string, Record<string, string>, RegExp][] = [
   ["gold", {}, /'gold' is not a tier/],
-  ["free", { rpm: "9" }, /^--rpm: free has fixed numbers$/],
+  [
+    "free",
+    { rpm: "9" },
+    /^--rpm: the limits of free are fixed; only those of enterprise can be set$/,
+  ],
   ["enterprise", {}, /--rpm is missing/],
   ["enterprise", { rpm: "9" }, /--burst is missing/],
   ["enterprise", { rpm: "0", burst: "9" }, /--rpm 0: expected a whole number from 1/],

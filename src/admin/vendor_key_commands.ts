@@ -13,6 +13,7 @@ import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../ke
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import { canStoreKeyOf } from "../vendors/stored_keys.ts";
 import {
+  accountFilter,
   accountOption,
   chosenAccount,
   type Command,
@@ -45,10 +46,9 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
     summary:
       "Stores an account's own key for a vendor; its calls to the vendor use it and are not charged.",
     example: "vendor-key set --vendor openai",
-    exampleInput: "printenv OPENAI_API_KEY",
+    input: { example: "printenv OPENAI_API_KEY", isSecret: true },
     usage: "vendor-key set --vendor V [--account A]   (the key from standard input)",
     options: both,
-    readsInput: true,
     run: setKey,
   },
   "vendor-key remove": {
@@ -62,15 +62,14 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
     summary: "Lists which vendor keys are stored, without their values.",
     example: "vendor-key list",
     usage: "vendor-key list [--account A]",
-    options: accountOption,
+    options: accountFilter,
     run: listKeys,
   },
   "master-key rotate": {
     summary: "Encrypts the stored vendor keys with a new master key.",
     example: "master-key rotate",
-    exampleInput: "openssl rand -base64 32",
+    input: { example: "openssl rand -base64 32", isSecret: true },
     usage: "master-key rotate   (the new key from standard input)",
-    readsInput: true,
     run: rotate,
   },
 };

@@ -4,7 +4,7 @@ import { OptionError, rethrowing } from "../shared/fault.ts";
 import { type Webhook, webhookJson } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import {
-  accountOption,
+  accountFilter,
   chosenAccount,
   type Command,
   type CommandResult,
@@ -37,21 +37,21 @@ export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps
     run: addWebhook,
   },
   "webhook list": {
-    summary: "Lists webhooks, and how many events wait for each.",
+    summary: "Lists webhooks, and how many events are queued for each.",
     example: "webhook list",
     usage: "webhook list [--account A]",
-    options: accountOption,
+    options: accountFilter,
     run: listWebhooks,
   },
   "webhook remove": {
-    summary: "Removes a webhook, and the events that wait for it.",
+    summary: "Removes a webhook and its queued events.",
     example: "webhook remove 01998c5e-7d1e-7000-8000-000000000000",
     usage: "webhook remove ID",
     positionals: ["ID"],
     run: removeWebhook,
   },
   "webhook test": {
-    summary: "Sends webhook.test to a webhook, whatever events it takes.",
+    summary: "Sends the event webhook.test to a webhook, also if it doesn't subscribe to it.",
     example: "webhook test 01998c5e-7d1e-7000-8000-000000000000",
     usage: "webhook test ID",
     positionals: ["ID"],

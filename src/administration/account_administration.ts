@@ -72,7 +72,10 @@ export async function changeAccountLimits(
 function limitsOf(account: Account, { tier = account.tier, rpm, burst }: LimitOptions) {
   if (tier !== "enterprise") {
     if (rpm === undefined && burst === undefined) return { tier, ...tierLimits[tier] };
-    throw new OptionError(rpm === undefined ? "burst" : "rpm", `${tier} has fixed numbers`);
+    throw new OptionError(
+      rpm === undefined ? "burst" : "rpm",
+      `the limits of ${tier} are fixed; only those of enterprise can be set`,
+    );
   }
   const old = account.tier === "enterprise" ? account : undefined;
   return {

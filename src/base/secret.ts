@@ -45,7 +45,7 @@ const unsureChars = 600;
 /**
  * The text with everything that looks like a credential replaced by a mask: key formats of known
  * services, JSON web tokens, bearer values, `x-api-key`-like assignments, user names and passwords
- * and key parameters in URLs. `addresses` (whole base addresses or hosts) are replaced too.
+ * and key parameters in URLs. `addresses` (whole base URLs or hosts) are replaced too.
  * For vendors' error messages; errs towards masking too much. Long texts are cut.
  */
 export function maskSecrets(text: string, addresses: readonly string[] = []): string {

@@ -89,8 +89,8 @@ function firstCall(deps: ModelDeps & { config: Config }, base: string, key: stri
   const lines = [
     "First start. This API key is shown only once, keep it:",
     "",
-    `  API key       ${key}`,
-    `  Base address  ${base}`,
+    `  API key   ${key}`,
+    `  Base URL  ${base}`,
     "",
     "Try it:",
     "",

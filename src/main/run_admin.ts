@@ -1,9 +1,15 @@
 import { createAuditLog } from "../audit/store/audit.ts";
 import { callControl, callExport } from "../admin/control.ts";
-import { commandFailure, type CommandResult, readInput } from "../admin/command.ts";
+import { commandFailure, type CommandResult, done, readInput } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { type ExportTerminal, runExportCommand } from "../admin/export_output.ts";
-import { helpResult, readsInput, runCommand, runCommandOf } from "../admin/commands.ts";
+import {
+  commandForms,
+  helpResult,
+  readsInput,
+  runCommand,
+  runCommandOf,
+} from "../admin/commands.ts";
 import { journalCommands } from "../admin/journal_command.ts";
 import { adminDepsOf } from "../admin/deps.ts";
 import { systemClock } from "../base/clock.ts";
@@ -86,6 +92,8 @@ export async function adminCommand(
       ? help
       : argv[0] === "health"
       ? await runHealth(readConfig(), argv.slice(1))
+      : argv[0] === "migrate"
+      ? await runMigrate(readConfig(), argv)
       : argv[0] === "export"
       ? await exportRows(readConfig(), argv.slice(1).filter((arg) => arg !== "--json"), asJson, at)
       : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
@@ -179,11 +187,18 @@ async function run(config: Config, args: readonly string[], input: string): Prom
   await using stack = new AsyncDisposableStack();
   if (!config.databaseUrl) await claimHere(config, stack);
   const database = await openMain(config, stack);
-  // `openMain` has migrated it.
-  if (args[0] === "migrate") {
-    return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
-  }
   return await runCommand(createAdminDeps(config, database, stack), args, input);
+}
+
+/** Never in a running server: at its start it has migrated the database for its own version. */
+async function runMigrate(config: Config, args: readonly string[]): Promise<CommandResult> {
+  const run = async () => {
+    await using stack = new AsyncDisposableStack();
+    if (!config.databaseUrl) await claimHere(config, stack);
+    await openMain(config, stack);
+    return done({ migrated: true }, ["The database is up to date."]);
+  };
+  return await runCommandOf({ migrate: { ...commandForms.migrate!, run } }, {}, args);
 }
 
 /** Reads the data directory alone, so that the journal can be seen while the database is down. */

@@ -117,7 +117,7 @@ function passedTarget(
   return { target, path, losses: [] };
 }
 
-/** Returns the path below the base address; undefined for a vendor with another dialect. */
+/** Returns the path below the base URL; undefined for a vendor with another dialect. */
 function pathOf(mapping: EndpointMapping, model: string): string | undefined {
   if ("path" in mapping) return mapping.path;
   return "method" in mapping ? methodPath(model, mapping.method) : undefined;

@@ -298,7 +298,7 @@ export class VendorCallContext extends VendorAccess {
 
 /** One request to a call's vendor. */
 export interface VendorRequest {
-  /** Below the vendor's base address, with a leading slash. */
+  /** Below the vendor's base URL, with a leading slash. */
   path: string;
   contentType: string;
   accept?: string;

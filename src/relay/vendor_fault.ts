@@ -14,7 +14,7 @@ export function vendorFault(
   error: VendorError,
   context: {
     mode: Mode;
-    /** The vendor's base address. */
+    /** The vendor's base URL. */
     address: string;
     /** The vendor key, which the vendor's message may repeat. */
     key: Secret;

@@ -127,7 +127,7 @@ export interface SettledCall extends Interaction {
 export interface VendorRequestTime {
   vendor: string;
   model: string;
-  /** The vendor's base address. */
+  /** The vendor's base URL. */
   baseUrl: string;
   startMs: number;
   /** When its answer was over, or it failed. */

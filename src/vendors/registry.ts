@@ -66,10 +66,10 @@ export interface Vendor {
    * never sent with the service's own key.
    */
   readonly ownKeyHeaders: readonly string[];
-  /** Path of the model list below the base address. */
+  /** Path of the model list below the base URL. */
   readonly modelsPath: string;
   readonly modelsFormat: "openai" | "anthropic" | "google";
-  /** Whose price rows, base address and keys this vendor uses: its own label, or another's. */
+  /** Whose price rows, base URL and keys this vendor uses: its own label, or another's. */
   readonly sharesWith: string;
   /** The vendor reports what it charged, and its report is trusted. */
   readonly reportsCost: boolean;

@@ -8,7 +8,7 @@ import { seal } from "../../demo/simulator/seals.ts";
  */
 
 export interface ScriptedAgentVendor {
-  /** Base address with the vendor's version segment. */
+  /** Base URL with the vendor's version segment. */
   readonly url: string;
   /** Requests that the simulated vendor refused: status and message. */
   readonly refusals: string[];

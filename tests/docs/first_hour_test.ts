@@ -52,7 +52,7 @@ Deno.test({
     const env = { PATH, HOME: home, PORT: "0", NO_COLOR: "1", ...await caches() };
     await using demo = startInGroup(start, { cwd: clone, env });
     const [, key = ""] = await demo.printed(/API key +(dmt_\w+)/);
-    const [, base = ""] = await demo.printed(/Base address +(\S+)/);
+    const [, base = ""] = await demo.printed(/Base URL +(\S+)/);
     const [, printedCall = ""] = await demo.printed(/^ +(curl .*)$/m);
     const own = call.replace("http://127.0.0.1:8787", base).replace("dmt_…", key);
     const [answer, printedAnswer] = [await ask(own), await ask(printedCall)];

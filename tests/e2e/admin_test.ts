@@ -91,6 +91,12 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.deepEqual([none.code, none.stdout], [2, ""]);
     assert.match(none.stderr, /usage: deno task admin COMMAND/);
   });
+  await t.step("migrate says that a server has the database", async () => {
+    const ended = await here("migrate");
+    assert.deepEqual([ended.code, ended.stdout], [1, ""]);
+    assert.match(ended.stderr, /^(error: )?DATA_DIR=\S+ is held by process \d+/);
+    assert.match((await here("migrate", "now")).stderr, /^unexpected 'now'\nusage: migrate$/m);
+  });
   assert.equal(await service.stop(), 0);
   await t.step("with no server running the command opens the database itself", async () => {
     const listed = valueOf(0, await asProgram("key", "list", "--json")) as Made[];

@@ -27,7 +27,7 @@ Deno.test({
     const greeting = first.output();
     const key = first.firstKey;
     assert.equal(greeting.split(/API key +dmt_/).length, 2, "once as the key");
-    assert.ok(greeting.includes(`Base address  ${first.baseUrl}\n`));
+    assert.ok(greeting.includes(`Base URL  ${first.baseUrl}\n`));
     const line = /^ *(curl .*)$/m.exec(greeting)?.[1] ?? "";
     assert.ok(line.includes(key));
     assert.ok(!greeting.includes(apiKey));

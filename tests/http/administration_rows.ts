@@ -77,7 +77,7 @@ const accountRows = {
     wrong: [
       [
         "invalid_value",
-        /^rpm: pro has fixed numbers/,
+        /^rpm: the limits of pro are fixed/,
         (to) => sdk.updateAccount({ ...to, path: { id: 3 }, body: { tier: "pro", rpm: 1 } }),
       ],
       [

@@ -55,7 +55,7 @@ interface RequestCodec {
    * stream.
    */
   countHosted?(work: readonly unknown[]): HostedCounts;
-  /** Path of the call, appended to the vendor's base address. */
+  /** Path of the call, appended to the vendor's base URL. */
   upstreamPath(model: string, stream: boolean): string;
   /** Members of a request that hold what is said to the model. */
   readonly promptFields: readonly string[];
@@ -238,7 +238,7 @@ export interface StatelessCall {
 
 /** A dialect's endpoint for counting tokens: the vendor's side and the caller's. */
 export interface TokenCountEndpoint {
-  /** Path of the count, appended to the vendor's base address. */
+  /** Path of the count, appended to the vendor's base URL. */
   path(model: string): string;
   /** The body that asks the vendor to count a request, given as a JSON value. */
   requestBody(request: JsonRecord, model: string): unknown;

@@ -46,7 +46,7 @@ export interface ImageAsk {
 }
 
 export interface ImageCall {
-  /** Appended to the vendor's base address. */
+  /** Appended to the vendor's base URL. */
   readonly path: string;
   readonly body: VendorBody;
   /** Images requested in this call. */

@@ -29,7 +29,7 @@ export interface SpeechAsk {
 }
 
 export interface EncodedSpeech {
-  /** Appended to the vendor's base address. */
+  /** Appended to the vendor's base URL. */
   readonly path: string;
   readonly body: JsonRecord;
   readonly losses: readonly Loss[];

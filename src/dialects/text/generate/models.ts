@@ -83,7 +83,7 @@ function thinkingOf(name: string, generation: number): Thinking {
   return { by: "level", levels: ["LOW", "MEDIUM", "HIGH"] };
 }
 
-/** Path of a generation, appended to the base address; streams use server-sent events. */
+/** Path of a generation, appended to the base URL; streams use server-sent events. */
 export function upstreamPath(model: string, stream: boolean): string {
   return `${modelPath(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
 }
