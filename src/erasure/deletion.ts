@@ -121,7 +121,7 @@ export interface DeletionStore {
    * instead of queueing it when too many deletions of the account wait.
    */
   add(request: DeletionRequest, as?: "queued" | "claimed"): Promise<Tombstone>;
-  /** Adds a tombstone that a restored backup lacks, and queues it; false if it exists already. */
+  /** Adds a tombstone that a restored backup lacks, and queues it; false if none lacks it. */
   restore(tombstone: Tombstone): Promise<boolean>;
   /**
    * Claims a deletion that nobody works on, except these deletions and those of these accounts.

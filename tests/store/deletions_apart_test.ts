@@ -145,3 +145,50 @@ onPostgres(
     assert.deepEqual(span?.tables, ["interactions"]);
   },
 );
+
+onPostgres(
+  "rows that only an older backup of their own database brings back are erased again",
+  async (
+    main,
+  ) => {
+    const created = await (await startPostgres()).createDatabase();
+    const records = await openPostgres(created.url);
+    try {
+      await migrate(records, await productMigrations());
+      const account = await newAccount(main);
+      const analytics = createAnalyticsStore(records, main);
+      const store = storeOf(main, analytics);
+      const rows = [fullCall(account, "t1", { userId: "ann" }), fullCall(account, "t2")];
+      await analytics.insert(rows);
+      const wanted = request(account, { userIds: ["ann"] });
+      const tombstone = await store.add(wanted, "claimed");
+      const done = { tombstone, selectors: wanted.selectors };
+      while (!(await store.eraseBatch(done)).isLast);
+      await store.finish(wanted.deletionId);
+      assert.equal(await store.restore(tombstone), false, "nothing is lost");
+
+      // An empty database, as where interactions get one of their own, holds nothing to erase.
+      for (const table of ["tombstones", "erased_calls", "interactions", "interaction_payloads"]) {
+        await records.query(`delete from ${table}`);
+      }
+      assert.equal(await store.restore(tombstone), false, "there is nothing to erase");
+
+      // As the backup has it: with the call, and without the deletion that the main database has.
+      await records.query("delete from tombstones");
+      await analytics.insert(rows);
+      const cutOff = storeOf(main, {
+        ...analytics,
+        addTombstone: () => Promise.reject(new Fault("store_unavailable")),
+      });
+      await assert.rejects(cutOff.restore(tombstone), Fault);
+      assert.equal(await store.restore(tombstone), true, "the next start does it");
+      const again = await store.claim();
+      assert.equal(again?.tombstone.deletionId, wanted.deletionId);
+      while (!(await store.eraseBatch(again!)).isLast);
+      assert.deepEqual((await left(records)).interactions, ["t2"]);
+    } finally {
+      await records.close();
+      await created.drop();
+    }
+  },
+);

@@ -63,13 +63,17 @@ export function createDeletions(
       return tombstone;
     },
     async restore(tombstone) {
-      await analytics.addTombstone(tombstone);
-      return await main.transaction(async (tx) => {
+      // The two databases may come from backups of different times.
+      const hasLostRows = await analytics.hasLost(tombstone);
+      const isLost = await main.transaction(async (tx) => {
         await lockForErasure(tx);
-        if (!await insertTombstone(tx, tombstone)) return false;
-        await reinsert(tx, tombstone);
-        return true;
+        const isNew = await insertTombstone(tx, tombstone);
+        if (isNew || hasLostRows) await reinsert(tx, tombstone);
+        return isNew || hasLostRows;
       });
+      // Last, so that a start that is cut off before this queues it again.
+      await analytics.addTombstone(tombstone);
+      return isLost;
     },
     ...claimsOf(main, workerId),
     async expect({ tombstone, selectors }) {

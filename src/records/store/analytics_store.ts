@@ -38,6 +38,7 @@ import {
   countMatched,
   eraseAndRefuse,
   eraseCalls,
+  hasLostTombstone,
   matchedAmong,
   matchedCalls,
 } from "./erase.ts";
@@ -112,6 +113,7 @@ export function createAnalyticsStore(
 
 const doneWithMain: StoreUpkeep = {
   addTombstone: () => Promise.resolve(),
+  hasLost: () => Promise.resolve(false),
   sweepErased: () => Promise.resolve(),
   runBackfills: () => Promise.resolve(),
   rewriteFiles: () => Promise.resolve({ rewritten: [], notRewritten: [] }),
@@ -120,6 +122,7 @@ const doneWithMain: StoreUpkeep = {
 function upkeepOf(database: Database): StoreUpkeep {
   return {
     addTombstone: (tombstone) => addTombstone(database, tombstone),
+    hasLost: (tombstone) => hasLostTombstone(database, tombstone),
     sweepErased: () => sweepErased(database),
     runBackfills: (log) => runBackfills(database, log),
     rewriteFiles: (scope) => rewriteFiles(database, scope),

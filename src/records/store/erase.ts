@@ -16,6 +16,19 @@ export async function addTombstone(database: Database, tombstone: Tombstone): Pr
   });
 }
 
+/** Whether the tombstone is missing although there are calls of its account that are as old. */
+export async function hasLostTombstone(
+  database: Queryable,
+  { deletionId, accountId, before }: Tombstone,
+): Promise<boolean> {
+  const [row] = await database.query(
+    `select not exists (select from tombstones where deletion_id = $1)
+       and exists (select from interactions where account_id = $2 and created_at <= $3) as is_lost`,
+    [deletionId, accountId, before],
+  );
+  return row?.is_lost === true;
+}
+
 export async function matchedCalls(
   database: Queryable,
   scope: ErasureScope,
