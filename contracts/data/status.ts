@@ -65,7 +65,7 @@ export const metrics = defineContract({
   ...open("/metrics", "getMetrics"),
   summary: "Get metrics in the Prometheus text format",
   description:
-    "Send `Authorization: Bearer <METRICS_TOKEN>`. From loopback no token is needed if neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.",
+    "Send `Authorization: Bearer <METRICS_TOKEN>`. From loopback, to a URL that names loopback or `HOST`, no token is needed if neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.",
   media: { "text/plain": z.string().describe("Metrics, one sample per line.") },
   errors: ["endpoint_not_found"],
 });

@@ -1294,7 +1294,7 @@ export const getReadyz = <ThrowOnError extends boolean = true>(options: Options<
 /**
  * Get metrics in the Prometheus text format
  *
- * Send `Authorization: Bearer <METRICS_TOKEN>`. From loopback no token is needed if neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.
+ * Send `Authorization: Bearer <METRICS_TOKEN>`. From loopback, to a URL that names loopback or `HOST`, no token is needed if neither `METRICS_TOKEN` nor `TRUST_PROXY` is set.
  */
 export const getMetrics = <ThrowOnError extends boolean = true>(options: Options<GetMetricsData, ThrowOnError>): RequestResult<GetMetricsResponses, GetMetricsErrors, ThrowOnError> => options.client.get<GetMetricsResponses, GetMetricsErrors, ThrowOnError>({ url: '/metrics', ...options });
 
