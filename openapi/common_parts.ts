@@ -134,6 +134,10 @@ export const commonHeaders = {
     description: "Seconds to wait before the next try, at least 1.",
     schema: { type: "integer", minimum: 1, example: 2 },
   },
+  "X-Should-Retry": {
+    description: "`false` if a retry fails until somebody replaces a key or raises a quota.",
+    schema: { type: "string", enum: ["false"] },
+  },
   "X-Translation-Loss": {
     description:
       "Paths of fields that were dropped because the vendor doesn't support them, separated by commas; absent if there are none.",
@@ -219,6 +223,7 @@ export function answerHeaders(contract: Contract, status: string): Record<string
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
   if (status === "429" || status === "503") names.push("Retry-After");
+  if (contract.interaction && ["429", "502", "503"].includes(status)) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
   if (good && contract.interaction) {
     names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");

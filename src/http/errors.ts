@@ -12,6 +12,7 @@ export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: strin
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
+  if (lasting.has(code)) headers["x-should-retry"] = "false";
   if (fault.vendorRequestId !== undefined) headers["x-vendor-request-id"] = fault.vendorRequestId;
   const details = fault.details ?? fault.vendorDetails;
   const body = JSON.stringify(errorBody({ code, message, param, details, requestId }, dialect));
@@ -23,6 +24,16 @@ const defaultRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
   overloaded: 1,
   store_unavailable: 2,
 };
+
+/**
+ * Last until somebody replaces a key or raises a quota, though clients repeat their status. The
+ * vendors' libraries, and agents built on them, obey the header.
+ */
+const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "upstream_authentication_failed",
+  "upstream_quota_exhausted",
+  "vendor_quota_exhausted",
+]);
 
 export function asFault(thrown: unknown): Fault {
   return thrown instanceof Fault ? thrown : new Fault("internal_error", { cause: thrown });

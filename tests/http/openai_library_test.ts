@@ -151,3 +151,21 @@ Deno.test("openai library: several answers at once (n) are told apart and counte
     .response as { choices: { message: { content: string } }[] };
   assert.deepEqual(kept.choices.map((choice) => choice.message.content), texts);
 });
+
+for (const [status, requests] of [[401, 1], [500, 3]] as const) {
+  Deno.test(`openai library: the vendor's ${status} is asked for ${requests} times`, async () => {
+    let count = 0;
+    const client = new OpenAI({
+      baseURL: `${service().baseUrl}/chat/v1`,
+      apiKey: service().key,
+      fetch: (url, init) => {
+        count++;
+        return fetch(url, init);
+      },
+    });
+    const prompt = { role: "user" as const, content: `[error:${status}]` };
+    const call = client.chat.completions.create({ model: "openai/gpt-5-mini", messages: [prompt] });
+    await assert.rejects(async () => await call, { status: 502 });
+    assert.equal(count, requests);
+  });
+}

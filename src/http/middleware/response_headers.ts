@@ -53,6 +53,7 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "X-RateLimit-Remaining",
       "X-RateLimit-Reset",
       "Retry-After",
+      "X-Should-Retry",
       "X-Translation-Loss",
       "X-Renamed-Fields",
       "X-Model",
