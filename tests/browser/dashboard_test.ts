@@ -231,15 +231,19 @@ Deno.test("a large cap leaves the columns beside it in sight", async () => {
     (one) => [one.scrollWidth, one.clientWidth],
   );
   assert.equal(table, shown);
+  const time = await page.locator("td[data-label=Created] time").first().boundingBox();
+  assert.ok(time!.height < 24, `a time is ${time!.height} px high`);
 });
 
 Deno.test("a long name in the settings leaves its table's other columns in sight", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;
   const url = `https://hooks.example.com/${"p".repeat(400)}`;
-  await service.admin("webhook", "add", "--url", url);
+  const hook = await service.admin("webhook", "add", "--url", url);
+  assert.equal(hook.exitCode, 0, hook.lines.join("\n"));
   const on = `app:${"a".repeat(256)}`;
-  await service.admin("budget", "set", "--on", on, "--per", "day", "--usd", "5");
+  const budget = await service.admin("budget", "set", "--on", on, "--per", "day", "--usd", "5");
+  assert.equal(budget.exitCode, 0, budget.lines.join("\n"));
   const owner = await service.owner();
   const email = `${"p".repeat(64)}@${"d".repeat(60)}.example.com`;
   await owner.submit("/dashboard/settings/people", "/dashboard/settings/people/invite", {
@@ -258,6 +262,10 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
     );
     assert.equal(table, shown, name);
   }
+  await page.goto(`${service.baseUrl}/dashboard/settings/audit`);
+  const ordinary = page.locator("td .author:text-is('ada@example.com')").first();
+  const { height } = (await ordinary.boundingBox())!;
+  assert.ok(height < 24, `an ordinary address is ${height} px high`);
   // On a phone the actions would hide the other columns: rows are cards.
   await owner.submit("/dashboard/exports/new", "/dashboard/exports/new", {
     ...{ tables: "interactions", format: "json", from: "1 Nov 2026", to: "2 Nov 2026" },
@@ -277,5 +285,10 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
       (cells) => cells.map((cell) => cell.textContent),
     );
     assert.deepEqual(bare, [], name);
+    const right = await page.$$eval(
+      "main .table td",
+      (cells) => cells.filter((cell) => getComputedStyle(cell).textAlign === "right").length,
+    );
+    assert.equal(right, 0, name);
   }
 });

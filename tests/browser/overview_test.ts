@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import { startBusyService } from "./busy_service.ts";
-import { allLooks, desktop, looksFor } from "./chromium.ts";
+import { allLooks, desktop, looksFor, phone } from "./chromium.ts";
 import { browser, looksFine, openerOf } from "./world.ts";
 
 const world = shared(async () => {
@@ -90,8 +90,12 @@ Deno.test("a long name among those who spent most takes one line", async () => {
   await page.goto(`${world().baseUrl}/dashboard/overview`);
   const link = page.locator(".standing a[href*='uuu']");
   assert.equal(await link.getAttribute("title"), user);
-  const { height, width } = (await link.boundingBox())!;
-  assert.ok(height < 30 && width < 400, `${width} x ${height}`);
+  for (const size of [desktop, phone]) {
+    await page.setViewportSize(size);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), size.width);
+    const { height, width } = (await link.boundingBox())!;
+    assert.ok(height < 30 && width < 400, `${width} x ${height}`);
+  }
 });
 
 if (allLooks) {

@@ -57,11 +57,15 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
         {shown.map((row) => (
           <tr>
             <TimeCell at={row.at} now={request.now} />
-            <td class="breaks">{row.actor.name}</td>
+            <td>
+              <div class="author">{row.actor.name}</div>
+            </td>
             <td class="nowrap">
               <code>{row.action}</code>
             </td>
-            <td class="breaks">{row.subject}</td>
+            <td>
+              <div class="author">{row.subject}</div>
+            </td>
             <td>{row.accountId}</td>
             <td class="muted breaks">{row.detail}</td>
           </tr>
