@@ -136,6 +136,44 @@ Deno.test("after a failure whose effect is unknown nothing more is spent from th
   assert.equal(failures.length, 1, "the failed request is not repeated");
 });
 
+Deno.test("a request that always fails is not repeated, so the calls after it are served", async () => {
+  for (const kind of ["take", "release"] as const) {
+    let broken: string | undefined;
+    const failOnFirst =
+      <R extends { operationId: string }, T>(work: (request: R) => Promise<T>) => (request: R) => {
+        broken ??= request.operationId;
+        return request.operationId === broken
+          ? Promise.reject(new Error("numeric field overflow"))
+          : work(request);
+      };
+    const { balances, failures } = await setUp(usd, {
+      over: (real) =>
+        kind === "take" ? { take: failOnFirst(real.take) } : { release: failOnFirst(real.release) },
+    });
+    if (kind === "take") {
+      await assert.rejects(balances.reserve(account, cent), /numeric field overflow/);
+    } else {
+      await balances.reserve(account, cent);
+      balances.recall(account);
+      await settleDown();
+    }
+    assert.equal(failures.length, 1);
+    assert.equal((await balances.reserve(account, cent)).reservedNanos, cent);
+  }
+});
+
+Deno.test("where hardly anything is left nothing is asked for ahead of need", async () => {
+  const { balances, store, clock } = await setUp(2n * cent);
+  await balances.reserve(account, cent);
+  await settleDown();
+  const before = store.requests;
+  for (let second = 0; second < 4; second++) {
+    clock.advance(1000);
+    await balances.tick();
+  }
+  assert.equal(store.requests, before);
+});
+
 Deno.test("a process alone asks the store for nothing while it has credit to spare", async () => {
   const { balances, store, clock } = await setUp(10n * usd);
   (await balances.reserve(account, cent)).settle(0n);
@@ -183,16 +221,22 @@ Deno.test("beside others a process reports calls under way once, and reads what 
 });
 
 Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {
-  const { balances, clock } = await setUp(usd);
-  (await balances.reserve(account, cent)).settle(0n);
-  assert.equal(balances.inFlightNanos(2), 0n);
-  for (let second = 0; second < 160; second++) {
-    assert.deepEqual(balances.ids(), second < 150 ? [account] : balances.ids());
-    clock.advance(1000);
-    await balances.tick();
-    await settleDown();
+  for (const shared of [false, true]) {
+    const { balances, clock } = await setUp(usd, { shared });
+    (await balances.reserve(account, cent)).settle(0n);
+    assert.equal(balances.inFlightNanos(2), 0n);
+    const passed = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        clock.advance(1000);
+        await balances.tick();
+        await settleDown();
+      }
+    };
+    await passed(149);
+    assert.deepEqual(balances.ids(), [account]);
+    await passed(10);
+    assert.deepEqual(balances.ids(), []);
   }
-  assert.deepEqual(balances.ids(), []);
 });
 
 Deno.test("a refusal counts the free part of the lease among what is left", async () => {
