@@ -12,16 +12,15 @@ export type ExportFilters = Readonly<Record<string, Scalar | readonly Scalar[]>>
  * tables that isn't JSON.
  */
 export const exportFilters = z.strictObject(filterShape(), {
-  error: (issue) => issue.code === "unrecognized_keys" ? unknownColumn() : undefined,
+  error: ({ code }) =>
+    code === "unrecognized_keys"
+      ? `expected one of ${filterColumns("interactions").join(", ")}`
+      : undefined,
 }).openapi("ExportFilters") as z.ZodType<ExportFilters, ExportFilters>;
 
 /** Returns the columns by which a table can be filtered. */
 export function filterColumns(table: ExportTable): string[] {
   return columnsOf(table).filter(([, kind]) => kind !== "json").map(([name]) => name);
-}
-
-function unknownColumn(): string {
-  return `expected one of ${filterColumns("interactions").join(", ")}`;
 }
 
 function filterShape(): Record<string, z.ZodType> {

@@ -67,7 +67,7 @@ export async function repriceBy(
       }
       throw thrown;
     });
-    models.sort((one, other) => compare(difference(other), difference(one)));
+    models.sort((one, other) => Number(difference(other) - difference(one)));
     const total = sumsJson(models);
     if (!dryRun) await note(deps, actor, total);
     const json: RepriceResult = { dry_run: dryRun, models: models.map(modelJson), total };
@@ -163,8 +163,4 @@ function linesOf(models: readonly ModelCorrection[], dryRun: boolean): string[] 
 function difference(one: ModelCorrection): bigint {
   const change = one.newCostNanos - one.oldCostNanos;
   return change < 0n ? -change : change;
-}
-
-function compare(one: bigint, other: bigint): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -73,7 +73,8 @@ export class FairQueue {
   }
 
   #wait(key: string, signal: AbortSignal | undefined): Promise<void> {
-    const { waitingPerKey = Infinity, refuse = full } = this.#options;
+    const { waitingPerKey = Infinity, refuse = () => new Error("too many wait already") } =
+      this.#options;
     const line = this.#lines.get(key) ?? new Set();
     if (line.size >= waitingPerKey) throw refuse();
     this.#lines.set(key, line);
@@ -118,8 +119,4 @@ export class FairQueue {
       first!();
     }
   }
-}
-
-function full(): Error {
-  return new Error("too many wait already");
 }

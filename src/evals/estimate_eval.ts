@@ -9,23 +9,17 @@ export interface EvalEstimate {
   costNanos: bigint | undefined;
 }
 
-/** Average tokens of the stored calls that a run evaluates. */
-export interface AverageTokens {
-  input: number;
-  output: number;
-}
-
 /** Tokens that a judge's prompt adds to its input, and tokens of its answer. */
 const judgePrompt = 300;
 const judgeAnswer = 100;
 
 /**
- * Estimates the cost of evaluating this many calls. The model gets the stored input again, and its
+ * Estimates the cost of evaluating this many calls, whose average tokens are `average`. The model gets the stored input again, and its
  * answer is assumed to be as long as the stored one; each judge reads the input and both answers.
  */
 export function estimateEval(
   calls: number,
-  average: AverageTokens | undefined,
+  average: { input: number; output: number } | undefined,
   { model, graders, priceOf }: {
     model: string;
     graders: readonly Grader[];

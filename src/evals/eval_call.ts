@@ -56,7 +56,12 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
   const rate = await deps.rateLimiter.take(call.principal.account);
   if (!rate.admitted) {
     const ms = (rate.retryAfterSeconds ?? 1) * 1000;
-    return { kind: "wait", code: "rate_limit_exceeded", message: publicText(), ms };
+    return {
+      kind: "wait",
+      code: "rate_limit_exceeded",
+      message: errors.rate_limit_exceeded.message,
+      ms,
+    };
   }
   if (rate.remaining * 10 < rate.limit) deps.onLowRate();
   if (call.signal.aborted) return { kind: "stopped" };
@@ -114,10 +119,6 @@ const passes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "upstream_unreachable",
   "upstream_error",
 ]);
-
-function publicText(): string {
-  return errors.rate_limit_exceeded.message;
-}
 
 function spentBy({ transactionId, settled }: CallTrace): Spent {
   const cost = settled?.costNanos;

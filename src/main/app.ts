@@ -73,7 +73,7 @@ export function createApp(
   const { bodies, heavy } = services.calls;
   const direct = new DirectEndpoints();
   const { maxBodyBytes } = config;
-  const isFirstAccount = createFirstAccountCheck(services);
+  const isFirstAccount = async (id: number) => (await services.stores.accounts.first())?.id === id;
   const { arrivalOf } = services.erasure;
   const binding = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, arrivalOf, direct };
   const endpoints = new Endpoints(app, binding);
@@ -202,10 +202,6 @@ function readingRoutes(app: Endpoints, services: Services): void {
     groupedCalls: interactions.groupedCalls,
     credit: (accountId) => credit.reservations.show(accountId),
   });
-}
-
-function createFirstAccountCheck({ stores }: Services): BindDeps["isFirstAccount"] {
-  return async (id) => (await stores.accounts.first())?.id === id;
 }
 
 /** Mounts administration: the operator's commands over HTTP, with the same dependencies. */

@@ -11,22 +11,17 @@ export interface FailureLimit {
   fail(address: string): number;
 }
 
-export interface FailureRate {
-  /** Max failures at once. */
-  burst: number;
-  perSecond: number;
-}
-
 /** Max addresses remembered; beyond it those that failed longest ago are forgotten. */
 const maxAddresses = 20_000;
 
 /**
  * Limits failures by a token bucket for each address, in the memory of one process. An address that
  * hasn't failed for long enough has a full bucket again, so forgetting one loses little.
+ * `burst`: max failures at once.
  */
 export function createFailureLimit(
   clock: Pick<Clock, "monotonicMs">,
-  { burst, perSecond }: FailureRate,
+  { burst, perSecond }: { burst: number; perSecond: number },
 ): FailureLimit {
   const buckets = new Map<string, { tokens: number; atMs: number }>();
   const tokensOf = (address: string) => {

@@ -50,13 +50,11 @@ export interface VirtualRoutes {
   list(accountId: number): readonly ListedVirtualModel[];
 }
 
-export interface RouteTableDeps {
+/** `virtual` is in the order of look-up. */
+export function createRouteTable({ models, virtual }: {
   models: RealModels;
-  /** In the order of look-up. */
   virtual: readonly VirtualRoutes[];
-}
-
-export function createRouteTable({ models, virtual }: RouteTableDeps): RouteTable {
+}): RouteTable {
   function findVirtual(accountId: number, name: string): Route | "no-targets" | undefined {
     // Names of virtual models have no slash.
     if (name.includes("/")) return undefined;

@@ -44,12 +44,6 @@ export interface LabelSumWriter {
   dropHours(accountId: number, before: Date): Promise<void>;
 }
 
-export interface LabelSumsJobDeps {
-  keeper: LabelSumWriter;
-  /** Wall clock. */
-  now: () => Date;
-}
-
 /** Covers the longest span that the overview offers, and the month before it. */
 const storedDays = 400;
 /**
@@ -65,9 +59,12 @@ const accountsAtOnce = 100;
 /**
  * Builds a job that stores the sums of past hours and days, account by account, the newest first. A
  * run continues where the last one ended. When nothing is left, the next round begins some minutes
- * after the next hour.
+ * after the next hour. `now` is the wall clock.
  */
-export function createLabelSumsJob({ keeper, now }: LabelSumsJobDeps): () => Promise<void> {
+export function createLabelSumsJob({ keeper, now }: {
+  keeper: LabelSumWriter;
+  now: () => Date;
+}): () => Promise<void> {
   let round: number | undefined;
   let after = 0;
   let isDone = false;

@@ -21,7 +21,7 @@ export async function listCohorts(
   const named = await database.query(namesSql, [accountId, start, limit + 1, called], {
     forceCustomPlan: true,
   });
-  const ids = named.map(idOf);
+  const ids = named.map((row) => String(row.cohort_id));
   const next = ids.length > limit ? ids.pop() : undefined;
   const calls = await analytics.cohortCosts(accountId, ids, bounds);
   const outcomes = await database.query(
@@ -86,8 +86,4 @@ function readLine(calls: CohortCosts, outcomes: SqlRow, most: number): CohortLin
       isCut: Number(outcomes.counted) >= most,
     },
   };
-}
-
-function idOf(row: SqlRow): string {
-  return String(row.cohort_id);
 }

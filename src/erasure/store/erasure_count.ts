@@ -1,5 +1,5 @@
 import type { DataTable, DeletionCounts } from "../deletion.ts";
-import type { Queryable, SqlRow } from "../../database/database.ts";
+import type { Queryable } from "../../database/database.ts";
 import type { ErasureScope } from "../tombstone.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import { evaluatedCalls, requestsAbout } from "../../evals/store/eval_requests.ts";
@@ -42,7 +42,7 @@ export async function madeOf(
     );
     const requests = await requestsAbout(main, accountId, sources);
     const found = new Set([
-      ...results.map(idOf),
+      ...results.map((row) => String(row.transaction_id)),
       ...await analytics.idsOfRequests({ accountId, endpoint: evalEndpoint, requests }),
     ]);
     sources = [...found].filter((id) => !made.has(id));
@@ -71,8 +71,4 @@ async function count(
     bound.values,
   );
   return Number(row!.count);
-}
-
-function idOf(row: SqlRow): string {
-  return String(row.transaction_id);
 }

@@ -18,12 +18,11 @@ import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
 import { jsonReply } from "../respond.ts";
 
-export interface EvalRouteDeps extends CreateEvalDeps {
-  idempotency: Idempotency;
-}
-
 /** Mounts evaluations: created here, run in the background (`src/evals/eval_runner.ts`). */
-export function evalRoutes(app: Endpoints, deps: EvalRouteDeps): void {
+export function evalRoutes(
+  app: Endpoints,
+  deps: CreateEvalDeps & { idempotency: Idempotency },
+): void {
   app.bind(contracts.createEval, ({ caller, body, bodyText }) => {
     const permit = () => void permitEval(deps.routes, caller, body);
     const start = async () => accepted(await startEval(deps, caller, body, bodyText));

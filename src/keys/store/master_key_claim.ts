@@ -3,18 +3,15 @@ import type { MasterKey, SealedFor } from "../sealing.ts";
 import type { MasterKeySource } from "./master_key.ts";
 import type { Queryable } from "../../database/database.ts";
 
-/** Which master key the database's vendor keys are sealed under. */
-export interface MasterKeyClaim {
-  version: bigint;
-  fingerprint: string;
-}
-
-/** Undefined while no master key has claimed the database. */
-export async function readClaim(database: Queryable): Promise<MasterKeyClaim | undefined> {
+/**
+ * Returns which master key the database's vendor keys are sealed under; undefined while none has
+ * claimed the database.
+ */
+export async function readClaim(database: Queryable) {
   const [row] = await database.query<{ version: bigint; fingerprint: string }>(
     "select version, fingerprint from master_key",
   );
-  return row && { version: row.version, fingerprint: row.fingerprint };
+  return row;
 }
 
 /**

@@ -58,7 +58,7 @@ export async function matchedAmong(
      where i.transaction_id = any(${bound.bind(transactionIds)}::text[]) and ${where}`,
     bound.values,
   );
-  return rows.map(idOf);
+  return rows.map((row) => String(row.transaction_id));
 }
 
 export async function countMatched(
@@ -143,8 +143,4 @@ async function eraseFrom(
      returning ${["tableoid::regclass::text as relation", ...returned].join(", ")}`,
     [calls.map(({ transactionId }) => transactionId), ...timesOf(calls)],
   );
-}
-
-function idOf(row: SqlRow): string {
-  return String(row.transaction_id);
 }

@@ -70,7 +70,7 @@ function addTurn(
     if (role === "assistant") return;
     throw invalidValue(turn.path, "expected a message that is not empty");
   }
-  const hasCall = parts.some(isCall);
+  const hasCall = parts.some(({ type }) => type === "tool-call");
   const last = turns.at(-1);
   const isBetween = role === "assistant" && waiting.length > 0 && !last?.hasCall;
   if (last?.role === role && !isBetween) {
@@ -101,10 +101,6 @@ function continuing(path: string): ArrangedTurn {
 function isWritable(part: Part): boolean {
   if (part.type === "text" || part.type === "refusal") return !isBlank(part.text);
   return part.type !== "reasoning" || part.opaque?.dialect === "messages";
-}
-
-function isCall(part: Part): boolean {
-  return part.type === "tool-call";
 }
 
 function isBlank(text: string): boolean {
