@@ -28,7 +28,7 @@ eachDatabase("the bench sees each call that was not recorded or not charged", as
   assert.match((await differ(4)).join(), /prices of one and the same call: 2 instead of 1/);
 });
 
-Deno.test("the bench's options are read, and what is wrong with one is said", () => {
+Deno.test("the bench's options are read, and an error names the wrong one", () => {
   const options = readBenchOptions(["relay", "--peers", "bare,postgres", "--rounds", "2"]);
   assert.deepEqual([options.names, options.peers, options.rounds], [
     ["relay"],

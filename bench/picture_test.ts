@@ -9,7 +9,7 @@ Deno.test("the picture of docs/performance.md is drawn from the figures beside i
   assert.match(picture, /bare fetch proxy.*gateway, PostgreSQL/s);
 });
 
-Deno.test("longer bars are more calls, and what names say is no markup", () => {
+Deno.test("longer bars are more calls, and names are escaped", () => {
   const figure = (title: string, calls_per_second: number) => ({
     ...{ cell: "whole", contender: "bare", title, of_bare: null, calls_per_second },
     cpu_us_per_call: null,

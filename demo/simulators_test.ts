@@ -129,7 +129,7 @@ Deno.test("errors come in the vendor's own shape, with Retry-After where it is u
   });
 });
 
-Deno.test("an error with a count fails so often, then succeeds, and begins anew", async () => {
+Deno.test("an error with a count fails that many times, then succeeds, then starts over", async () => {
   await withSimulators(async (simulators) => {
     const statuses: number[] = [];
     for (let attempt = 0; attempt < 6; attempt++) {
@@ -217,7 +217,7 @@ Deno.test("closing ends hanging streams", async () => {
   await reading;
 });
 
-Deno.test("long answers have as many chunks as asked, and header names are told", async () => {
+Deno.test("long answers have the requested number of chunks, and header names are listed", async () => {
   await withSimulators(async (simulators) => {
     const stream = await (await request(simulators, "vendor-g", "[long:500]", true)).text();
     assert.equal(stream.match(/"content":"Zeile/g)?.length, 500);
@@ -230,7 +230,7 @@ Deno.test("long answers have as many chunks as asked, and header names are told"
   });
 });
 
-Deno.test("what was received is kept, the last 200, with path, headers and body", async () => {
+Deno.test("the last 200 received requests are available with path, headers and body", async () => {
   await withSimulators(async (simulators) => {
     const { baseUrl, apiKey } = simulators.vendors["vendor-f"];
     for (let index = 0; index < 203; index++) {

@@ -276,7 +276,7 @@ Deno.test("an account is named by id or by name", async () => {
   assert.deepEqual((json as { id: string }[]).map(({ id }) => id), [keys[0]?.id, keys[1]?.id]);
 });
 
-Deno.test("key revoke revokes once, tells the cache each time, and says what was", async () => {
+Deno.test("key revoke revokes once, notifies the cache each time, and says whether it was revoked before", async () => {
   const { run, keys, changed } = setup();
   await run(...create);
   const id = keys[0]!.id;

@@ -34,7 +34,7 @@ for (const size of [1, 4, 5, 1000, 1_000_000]) {
   });
 }
 
-Deno.test("a failure in the middle is told with its words, wrong usage as such", async () => {
+Deno.test("a failure in the middle arrives with its message, and wrong usage as wrong usage", async () => {
   for (const failure of [new Error("the store is away"), new UsageError("--from x")]) {
     const decoded = collect(decodeFrames(encodeFrames(given(events.slice(0, 2), failure))));
     await assert.rejects(decoded, (thrown: unknown) => {
@@ -45,7 +45,7 @@ Deno.test("a failure in the middle is told with its words, wrong usage as such",
   }
 });
 
-Deno.test("frames that end too early are no end", async () => {
+Deno.test("frames that end too early are an error", async () => {
   const cut = resplit(encodeFrames(given(events.slice(0, 3))), 100);
   await assert.rejects(collect(decodeFrames(cut)), /ended before the export did/);
 });

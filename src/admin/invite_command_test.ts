@@ -49,7 +49,7 @@ Deno.test("an invitation names account, role and address, and its link is nowher
   assert.equal(lines[0], link);
 });
 
-Deno.test("without an address the link is for whoever opens it first", async () => {
+Deno.test("without an e-mail address the link is for the first person who opens it", async () => {
   const { run, made } = setup(false);
   const { lines } = await run({ role: "viewer" });
   assert.deepEqual([made[0]?.accountId, made[0]?.invitation.email], [1, ""]);
@@ -57,7 +57,7 @@ Deno.test("without an address the link is for whoever opens it first", async () 
   assert.match(lines.join("\n"), /Sign-in is off/);
 });
 
-Deno.test("what is no role, address or account is said", async () => {
+Deno.test("a wrong role, address or account is named in the error", async () => {
   const { run, made } = setup();
   await assert.rejects(run({}), /--role is missing/);
   await assert.rejects(run({ role: "king" }), UsageError);

@@ -120,7 +120,7 @@ for (const [words, input, message] of wrong) {
   });
 }
 
-Deno.test("an unknown account can't be given a key", async () => {
+Deno.test("no key can be stored for an unknown account", async () => {
   const { run, stored } = setup();
   const setting = run("vendor-key set --vendor vendor-b --account nobody", value);
   await assert.rejects(setting, /No account has the id or name 'nobody'/);

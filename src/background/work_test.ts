@@ -82,7 +82,7 @@ async function outcomeOf({ bodyText = '{"input":"Hi."}', hasOwnKey = false, ...o
   return done;
 }
 
-Deno.test("a background call is asked only as long as it may be, and ends all the same", async () => {
+Deno.test("a background call runs within its limits only, and ends in any case", async () => {
   const failed = (code: string) => [["failed", code]];
   const past = new Date(clock.now().getTime() - 1);
   const cases: [Case, unknown[]][] = [

@@ -205,7 +205,7 @@ Deno.test("a stalled body that took nothing leaves the place beyond soon, though
   assert.deepEqual(lost, [], "it goes on within its account's share");
 });
 
-Deno.test("a slow body that nobody waits for goes on at its pace, and so does a vendor's answer", async () => {
+Deno.test("a slow body that holds up no other request is not cut, nor is a vendor's answer", async () => {
   const { gate, pass } = gateOf(8 * mib);
   const slow = new Sent(gate, { key: "a", bytes: 20 * mib, lost: () => assert.fail("lost") });
   for (let piece = 0; piece < 300; piece++) {
@@ -244,7 +244,7 @@ Deno.test("a body that only waits for its vendor makes room after a while, withi
   assert.equal(gate.inside, 0);
 });
 
-Deno.test("who leaves while waiting makes way, and is told why", async () => {
+Deno.test("a caller that leaves while waiting frees its turn and gets the reason", async () => {
   const { gate, timers } = gateOf(mib);
   const first = new Sent(gate, { key: "a", bytes: 20 * mib }).take(mib);
   const leaving = new AbortController();

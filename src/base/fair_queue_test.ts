@@ -60,7 +60,7 @@ Deno.test("beyond the bound of a key nobody waits, while others do", async () =>
   assert.equal(queue.waiting, 3);
 });
 
-Deno.test("who leaves the line is skipped, and a failure gives the turn back", async () => {
+Deno.test("a caller that leaves the queue is skipped, and a failure returns the turn", async () => {
   const { queue, order, leaves, enter } = setUp({ atOnce: 1, atOncePerKey: 1 });
   const gone = new AbortController();
   void enter("a1");

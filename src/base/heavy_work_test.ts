@@ -70,7 +70,7 @@ Deno.test("steps are taken together until they take long, and what they throw is
   await said;
 });
 
-Deno.test("who leaves or waits too long is told, and holds up nobody", async () => {
+Deno.test("a caller that leaves or waits too long gets an error and holds up no other", async () => {
   const { work, take, pass, timers } = world(300);
   const leaving = new AbortController();
   const long = work.run({ key: "a" }, () => take(400));

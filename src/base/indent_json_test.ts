@@ -28,7 +28,7 @@ Deno.test("a large text is cut and says so", () => {
   assert.equal(indentJson(`{"unfinished":"${"x".repeat(1000)}`, 100).isWhole, false);
 });
 
-Deno.test("what is no JSON, or breaks off, is written as far as it goes", () => {
+Deno.test("invalid or truncated JSON is written as far as it is valid", () => {
   for (const text of ["", '{"a":[1,"unfinis', "}}]]", "plain words", '"\\'.repeat(50)]) {
     assert.equal(indentJson(text, 1000).isWhole, true, text);
   }

@@ -10,7 +10,7 @@ function found(text: string, minUnits = 3) {
   }));
 }
 
-Deno.test("strings that are long enough are given with the keys around them", () => {
+Deno.test("strings that are long enough are returned with the keys around them", () => {
   const text = '{"a": {"b" : "long", "c":["lang", "no"]}, "long key": 1, "d": "x\\"y"}';
   assert.deepEqual(found(text), [
     { value: '"long"', key: "b", parent: "a", object: '{"b' },
@@ -40,7 +40,7 @@ Deno.test("keys are compared decoded, and braces inside strings are text", () =>
   ]);
 });
 
-Deno.test("text that is no JSON ends the walk without an error", () => {
+Deno.test("invalid JSON ends the walk without an error", () => {
   for (const text of ['{"a":"unfinished', "}}}]]", '{"a" "b"', "", "----boundary\r\nx"]) {
     assert.doesNotThrow(() => found(text));
   }

@@ -131,7 +131,7 @@ Deno.test("escaped keys, __proto__ and numeric keys are found by their decoded n
   assert.equal(found('{"constructor":1}', ["toString"]), undefined);
 });
 
-Deno.test("a text that is no object has no members", () => {
+Deno.test("a text that is not an object has no members", () => {
   assert.equal(topLevelMembers(" [1]"), undefined);
   assert.equal(topLevelMembers('"x"'), undefined);
   assert.equal(membersAt('{"a":{"b":1}}', 5)?.members.get("b")?.valueStart, 10);

@@ -102,7 +102,7 @@ Deno.test("after a failure who can be served still is, the others fail, and the 
   assert.equal(await again, 4);
 });
 
-Deno.test("queues are by key, forgotten when they hold nothing, and given back at the end", async () => {
+Deno.test("each key has its own queue, which is removed when it is empty; leases are returned at the end", async () => {
   const queues = new LeaseQueues<string, Units>();
   const [one, two] = [queues.of("one", units), queues.of("two", units)];
   assert.equal(queues.of("one", units), one);

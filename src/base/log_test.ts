@@ -44,7 +44,7 @@ Deno.test("lines go out whole and in order, however little the output takes at o
   assert.equal(out.join(""), "the first line\nthe second\na third\n");
 });
 
-Deno.test("what nobody reads is dropped beyond the bound, counted, and told once it is read", async () => {
+Deno.test("unread lines beyond the bound are dropped and counted, and the count is reported once the output is read", async () => {
   const { out, open, write } = reader();
   const lines = stdoutLines({ write, maxWaiting: 100 });
   lines.onDropped((dropped) => lines.write(`${dropped} dropped`));

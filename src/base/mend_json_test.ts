@@ -36,7 +36,7 @@ Deno.test("every beginning of a text gives something or nothing, and never fails
   }
 });
 
-Deno.test("what is no JSON gives nothing", () => {
+Deno.test("invalid JSON yields nothing", () => {
   for (const text of ["", "--boundary\r\nx", "nothing", "[".repeat(100_000)]) {
     assert.deepEqual([...mendJson(text)], []);
   }

@@ -16,7 +16,7 @@ Deno.test("a decimal string becomes exact units", () => {
   for (const [text, scale, expected] of cases) assert.equal(parseUsd(text, scale), expected, text);
 });
 
-Deno.test("what is no plain decimal string is refused, quoting it", () => {
+Deno.test("anything but a plain decimal string is refused, and quoted", () => {
   for (
     const text of [
       "",

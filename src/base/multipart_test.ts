@@ -35,7 +35,7 @@ Deno.test("the parts of a form as the runtime writes it, files as views of the b
   }
 });
 
-Deno.test("a preamble, spaces behind the boundary and an epilogue are no parts", () => {
+Deno.test("a preamble, spaces after the boundary and an epilogue are not parts", () => {
   const body = new TextEncoder().encode(
     "hello\r\n--b \r\nContent-Disposition: form-data; name=x\r\n\r\n1\r\n--b--\r\nbye",
   );
@@ -43,7 +43,7 @@ Deno.test("a preamble, spaces behind the boundary and an epilogue are no parts",
   assert.deepEqual(parts.map(({ name, content }) => [name, decode(content)]), [["x", "1"]]);
 });
 
-Deno.test("what is no form is told, whatever it is", async () => {
+Deno.test("a body that is not a form is an error, whatever it is", async () => {
   const form = new FormData();
   form.append("a", "1");
   const { body, boundary } = await encoded(form);

@@ -52,7 +52,7 @@ Deno.test("a text is parsed in steps as the runtime parses it at once", () => {
   assert.ok(parsed(texts.at(-1)!, 100).steps > 5);
 });
 
-Deno.test("what is no JSON is none in steps either", () => {
+Deno.test("JSON that is invalid is also invalid when parsed in steps", () => {
   for (const text of texts) {
     for (let at = 0; at < text.length; at++) {
       for (const put of ["", ",", "]", "{", '"', ":"]) {

@@ -26,7 +26,7 @@ Deno.test("what can't be sent is its asker's alone", async () => {
   thread.end("over");
 });
 
-Deno.test("a thread that fails fails all that was asked and all that will be", async () => {
+Deno.test("a thread that fails rejects all current and later requests", async () => {
   const thread = threadOf(`(value) => value === "bad"
     ? Promise.reject(new Error("this and that"))
     : new Promise(() => {})`);
@@ -36,7 +36,7 @@ Deno.test("a thread that fails fails all that was asked and all that will be", a
   await assert.rejects(thread.ask("late"), /^Error: died: .*this and that/);
 });
 
-Deno.test("ending it fails what it was asked, with the reason", async () => {
+Deno.test("ending it rejects its open requests with the reason", async () => {
   const thread = threadOf("() => new Promise(() => {})");
   const asked = thread.ask("held");
   thread.end("it is closed");

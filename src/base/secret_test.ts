@@ -50,7 +50,7 @@ Deno.test("ordinary words are not taken for credentials", () => {
   assert.equal(maskSecrets(text), text);
 });
 
-Deno.test("given addresses are masked", () => {
+Deno.test("the addresses passed to it are masked", () => {
   assert.equal(
     maskSecrets("connect to http://10.0.0.5:9000/v1/chat failed", ["http://10.0.0.5:9000/v1", ""]),
     "connect to [address]/chat failed",
@@ -69,7 +69,7 @@ Deno.test("masking 300 KB of hostile text stays fast", () => {
   }
 });
 
-Deno.test("a long text is cut, and no part of a secret stands at the cut", () => {
+Deno.test("a long text is cut, and the cut leaves no part of a secret", () => {
   const secrets = ["sk-proj-abcdefgh12345678", "https://joe:hunter2hunter2@host.example/x"];
   for (const secret of [...secrets, `Bearer ${"t0k3n".repeat(300)}`, `eyJ${"h".repeat(2_000)}.x`]) {
     for (let before = 3_300; before < 4_050; before += 7) {

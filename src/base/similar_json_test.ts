@@ -52,7 +52,7 @@ Deno.test("events that differ in strings and whole numbers are read without pars
   assert.equal(parsed, 2);
 });
 
-Deno.test("an equal event is no other form, and what differs later is found then", () => {
+Deno.test("an equal event is not another form, and later differences are found", () => {
   const events = ["a", "a", "a", "b", "c", "a"].map((text) => chunk(text));
   const { values, parsed } = readAll(events);
   assert.deepEqual(values, events.map((event) => JSON.parse(event.slice(6))));
@@ -81,7 +81,7 @@ Deno.test("names, fractions, exponents, signs, keywords and prototypes are parse
   }
 });
 
-Deno.test("an event that is no JSON is never taken for one", () => {
+Deno.test("an event that is not JSON is never treated as JSON", () => {
   const similar = new SimilarJson(() => true);
   for (const text of ["a", "b"]) {
     const bytes = encoder.encode(chunk(text, { at: 1 }));

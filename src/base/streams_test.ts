@@ -47,7 +47,7 @@ Deno.test("cancelling is reported once, and bytes are dropped from then on", asy
   assert.deepEqual(reasons, ["gone"]);
 });
 
-Deno.test("a listener that comes after the cancelling is told at once", async () => {
+Deno.test("a listener that is added after the cancellation is called at once", async () => {
   const pushed = pushStream();
   await pushed.stream.cancel("gone");
   const reasons: unknown[] = [];
@@ -55,7 +55,7 @@ Deno.test("a listener that comes after the cancelling is told at once", async ()
   assert.deepEqual(reasons, ["gone"]);
 });
 
-Deno.test("reading to the end is no cancelling", async () => {
+Deno.test("reading to the end doesn't cancel", async () => {
   const pushed = pushStream();
   let cancelled = 0;
   pushed.onCancel(() => cancelled++);
@@ -167,7 +167,7 @@ Deno.test("what waits for a slow reader comes in its order, whatever is pushed i
   assert.deepEqual(seen, Array.from({ length: next }, (_, at) => at));
 });
 
-Deno.test("a sink that leaves cancels once, and one that stays is told of a failure after the rest", () => {
+Deno.test("a sink that leaves cancels once, and one that stays gets a failure after the rest", () => {
   const sink = () => {
     const seen: unknown[] = [];
     return {
@@ -199,7 +199,7 @@ Deno.test("a sink that leaves cancels once, and one that stays is told of a fail
   assert.deepEqual(other.seen, ["cut"]);
 });
 
-Deno.test("a sink that comes when the stream is over is told how it ended", () => {
+Deno.test("a sink that is added after the end of the stream gets its outcome", () => {
   const fed = (over: (pushed: ReturnType<typeof pushStream>) => void) => {
     const pushed = pushStream();
     over(pushed);

@@ -61,7 +61,7 @@ Deno.test("more than the whole room goes in alone", async () => {
   assert.equal(gate.inside, 10);
 });
 
-Deno.test("who leaves the line makes way, and a place held too long goes to others", async () => {
+Deno.test("a caller that leaves the queue frees its place, and a place held too long goes to others", async () => {
   const { gate, order, enter, expire, timers } = gateOf(10);
   await enter("holder", 10);
   const leaving = new AbortController();

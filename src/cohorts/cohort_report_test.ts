@@ -152,7 +152,7 @@ Deno.test("limits of what can't be negative begin at zero", () => {
   assert.equal(body.cost_per_interaction_usd.low95, "0.000000000");
 });
 
-Deno.test("cohorts that differ are told apart, those that may not are not", () => {
+Deno.test("cohorts that differ are distinguished, those that may be equal are not", () => {
   const made = (costs: readonly number[], clicks: number) => {
     const sums = cohort(costs, [outcome("clicks", Array(clicks).fill(1))]);
     return { sums, figures: figuresOf(sums) };

@@ -10,7 +10,7 @@ function valuesOf(...numbers: readonly string[]): bigint[] {
   return outcomeValues(`{"cohort_id": "c", "conversions": [${items}]}`);
 }
 
-Deno.test("values are what stands in the text, to the billionth", () => {
+Deno.test("values are exactly those of the text, to the billionth", () => {
   assert.deepEqual(valuesOf("0.1", "0.2", "12.5", "-3", "1e3", "1.5E-8", "0", "-0"), [
     100_000_000n,
     200_000_000n,

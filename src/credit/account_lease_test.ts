@@ -30,7 +30,7 @@ Deno.test("what a call reserves is held until it ends, then its charge is gone",
   assert.equal(lease.inFlightNanos, 0n);
 });
 
-Deno.test("a lease that the store makes anew holds only what it gave for it", () => {
+Deno.test("a lease that the store creates again holds only the amount that it granted", () => {
   const lease = filled();
   take(lease, 30n, 10, { extends: true, isNew: true });
   assert.equal(lease.freeNanos(10), 30n);

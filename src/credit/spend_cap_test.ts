@@ -193,7 +193,7 @@ Deno.test("what other processes charged counts within two seconds, with or witho
   }
 });
 
-Deno.test("days and months of UTC begin anew; a month's cap holds over its days", async () => {
+Deno.test("caps start over with each UTC day and month; a month's cap spans its days", async () => {
   const { clock, reserve } = setUp({ day: usd, month: 3n * usd / 2n });
   const first = await reserve(usd);
   first.settle(usd);

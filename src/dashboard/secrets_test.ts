@@ -13,7 +13,7 @@ Deno.test("what is sealed for a session opens there alone, and only unchanged", 
   for (const one of [changed, "", "AAAA"]) assert.equal(openFor(ours, one), undefined);
 });
 
-Deno.test("no secret of a sign-in or form tells another", () => {
+Deno.test("no secret of a sign-in or form reveals another", () => {
   const token = newToken();
   const { state, nonce, codeVerifier } = flowSecrets(token);
   const forms = [csrfOf(token), accountCsrfOf(token, 1), accountCsrfOf(token, 11)];

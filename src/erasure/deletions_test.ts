@@ -119,7 +119,7 @@ async function someTurns(): Promise<void> {
   for (let turns = 0; turns < 100; turns++) await Promise.resolve();
 }
 
-Deno.test("when the store goes away in the middle the caller is told where it goes on", async () => {
+Deno.test("when the store goes away in the middle, the caller learns where to continue", async () => {
   const { asked, deletions } = setUp([some, away]);
   const message = /\/api\/v1\/data\/requests\/d1/;
   await assert.rejects(deletions.erase(wanted), { code: "store_unavailable", message });
@@ -203,7 +203,7 @@ Deno.test("the job erases what waits, once", async () => {
   assert.deepEqual({ count, seconds: seconds >= 5 }, { count: 1, seconds: true });
 });
 
-Deno.test("whoever closes waits for the step under way, and the rest is given back", async () => {
+Deno.test("closing waits for the step under way and releases the rest", async () => {
   const step = Promise.withResolvers<ErasedBatch>();
   const { asked, deletions } = setUp([() => step.promise, last]);
   const erasing = deletions.erase(wanted);

@@ -119,7 +119,7 @@ Deno.test("a call that was not written is forgotten at once and never remembered
   assert.deepEqual(did, ["tidy", "tidy"]);
 });
 
-Deno.test("whoever drops a call waits until it is forgotten", async () => {
+Deno.test("dropping a call waits until it is forgotten", async () => {
   const { index } = setUp();
   const forgotten = Promise.withResolvers<void>();
   index.onDropped(() => forgotten.promise);

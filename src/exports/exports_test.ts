@@ -96,7 +96,7 @@ function setup(source: Partial<ExportSource> = {}) {
 const order = { format: "json", tables: ["interactions"], filters: {}, rawCells: false } as const;
 const stays = new AbortController().signal;
 
-Deno.test("a job that is erased while it is written begins anew, and leaves only the new file", async () => {
+Deno.test("a job whose rows are erased while it is written starts over, and leaves only the new file", async () => {
   const reached = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   let reads = 0;
@@ -119,7 +119,7 @@ Deno.test("a job that is erased while it is written begins anew, and leaves only
   assert.deepEqual([...files.keys()], ["job.2"]);
 });
 
-Deno.test("an erased file is told apart from one that never was", async () => {
+Deno.test("an erased file is distinguished from one that never existed", async () => {
   const { exports, files } = setup();
   await exports.finished(await exports.start(1, order, "job"), stays);
   await exports.eraseExports(1, { tables: ["interactions"] });
@@ -155,7 +155,7 @@ Deno.test("a store that goes away gives the job back, without counting it as a f
   assert.deepEqual(said.filter((one) => one !== "given back"), []);
 });
 
-Deno.test("any other failure is logged, and told to who waits", async () => {
+Deno.test("any other failure is logged, and reported to the waiting caller", async () => {
   const { exports, said, files } = setup({
     async *read() {
       yield [["row"]];

@@ -93,7 +93,7 @@ Deno.test("what is thrown is answered in the path's dialect", async () => {
   assert.deepEqual(server.faults.map(({ code }) => code), ["internal_error"]);
 });
 
-Deno.test("a stream is written as it comes; who leaves ends it and is noticed", async () => {
+Deno.test("a stream is written as it comes; a caller that leaves ends it and is noticed", async () => {
   const cancelled = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
   await using server = await serve(async ({ body, signal }) => {
@@ -120,7 +120,7 @@ Deno.test("a stream is written as it comes; who leaves ends it and is noticed", 
   await within(10_000, Promise.all([cancelled.promise, left.promise]));
 });
 
-Deno.test("a stream that breaks is no whole answer, and leaves with what was said before", async () => {
+Deno.test("a stream that breaks is not a whole answer, and the caller gets what came before", async () => {
   const half = new Uint8Array(60_000);
   await using server = await serve(async ({ body }) => {
     await body.whole();

@@ -133,7 +133,7 @@ Deno.test("what isn't a fault is a failure of our own, its text kept inside", ()
   assert.equal(asFault(undefined).code, "internal_error");
 });
 
-Deno.test("a call that we refuse for the moment is told when to come back, in every dialect", () => {
+Deno.test("a temporary refusal has Retry-After, in every dialect", () => {
   for (const dialect of dialects) {
     for (const code of ["overloaded", "store_unavailable"] as const) {
       assert.match(parsed(new Fault(code), dialect).headers?.["retry-after"] ?? "", /^[1-9]\d*$/);

@@ -47,7 +47,7 @@ function bound(timers: FakeTimers) {
   };
 }
 
-Deno.test("a refusal is told half a second later, with the time that the line takes", () => {
+Deno.test("a refusal is sent half a second later, with the queue's time in Retry-After", () => {
   const { told, knock, advance, pending } = fullHouse(100);
   knock();
   advance(499);
@@ -69,7 +69,7 @@ for (const [pace, perSecond] of [[10, 100], [150, 300], [5_000, 600]] as const) 
   });
 }
 
-Deno.test("who has left is no burden to those who wait to be told", () => {
+Deno.test("a caller that has left doesn't delay the waiting refusals", () => {
   const { told, knock, advance } = fullHouse(50);
   const left = Array.from({ length: 1_500 }, knock);
   const waiting = 50;

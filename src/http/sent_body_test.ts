@@ -83,7 +83,7 @@ Deno.test("a body that breaks off is the caller's 400, not a failure of ours", a
   assert.doesNotMatch(fault.message, /canary/);
 });
 
-Deno.test("bytes that are no UTF-8 are 400", async () => {
+Deno.test("bytes that are not UTF-8 are a 400", async () => {
   const fault = await rejection(readBody(request([new Uint8Array([0x22, 0xff, 0x22])]), 10));
   assert.equal(fault.code, "invalid_json");
   assert.match(fault.message, /UTF-8/);
@@ -103,7 +103,7 @@ Deno.test("malformed JSON is 400 and nothing of it is quoted", () => {
   }
 });
 
-Deno.test("the place of the mistake is said", () => {
+Deno.test("the error has the position of the mistake", () => {
   assert.throws(() => parseJson('{"a":1,}'), /not valid JSON \(at character 7\)/);
   assert.throws(() => parseJson("   "), /is empty; expected a JSON object/);
 });

@@ -61,7 +61,7 @@ Deno.test("what comes in one turn is one chunk, and the end comes with it", asyn
   );
 });
 
-Deno.test("a caller gets all that was said before a connection is broken off, and no end", async () => {
+Deno.test("a caller gets everything up to the break of the connection, and no end", async () => {
   for (const [isSoon, length] of [[true, 60_000], [false, 60_000], [false, 1_000_000]] as const) {
     const said = "s".repeat(length);
     await using server = await serve(async (pushed) => {
@@ -143,7 +143,7 @@ Deno.test("a caller who reads nothing holds the source up, until it reads or lea
   assert.equal(cancelled, 1);
 });
 
-Deno.test("a stream that fails is no whole answer", async () => {
+Deno.test("a stream that fails is not a whole answer", async () => {
   await using server = await serve(async (pushed) => {
     pushed.push(encoder.encode("half"));
     await nextTurn();

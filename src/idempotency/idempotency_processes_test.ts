@@ -236,7 +236,7 @@ Deno.test("an erased second answer still gives its charge back when the request 
   assert.equal(two.unsaved, 0);
 });
 
-Deno.test("a repeat of an erased answer is a call of its own: nothing is given back for it", async () => {
+Deno.test("a repeat of an erased answer is a call of its own: nothing is refunded for it", async () => {
   const { one, store } = setUpIdempotency();
   store.isAway = true;
   const first = request();
@@ -263,7 +263,7 @@ Deno.test("an erased answer that the store lacks gives its claim back at once", 
   assert.equal(text, "answer t2", "it doesn't wait for the claim to expire");
 });
 
-Deno.test("nothing is given back where another process takes the claim of an erased answer", async () => {
+Deno.test("nothing is refunded where another process takes the claim of an erased answer", async () => {
   const { timers, store, two } = setUpIdempotency(["a", "b"]);
   const [made, second] = [Promise.withResolvers<void>(), request()];
   let repeat: Promise<unknown> | undefined;
@@ -305,7 +305,7 @@ Deno.test("a second answer that was erased while it was made gives its charge ba
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 
-Deno.test("a process ends once a second charge is given back, or five seconds later", async () => {
+Deno.test("a process ends once a second charge is refunded, or five seconds later", async () => {
   const { timers, store, one, pass } = setUpIdempotency();
   const given = Promise.withResolvers<void>();
   const two = testProcess({
@@ -325,7 +325,7 @@ Deno.test("a process ends once a second charge is given back, or five seconds la
   await later;
 });
 
-Deno.test("an answer that was erased while it was made is kept by nobody, and its claim is given back", async () => {
+Deno.test("an answer that is erased while it is created is stored nowhere, and its claim is released", async () => {
   const { timers, store } = setUpIdempotency();
   const one = testProcess({
     ...{ store: store.for("a"), clock: timers.clock, setTimer: timers.later },
@@ -338,7 +338,7 @@ Deno.test("an answer that was erased while it was made is kept by nobody, and it
   assert.deepEqual([one.unsaved, one.duplicates.length], [0, 0]);
 });
 
-Deno.test("who waits for an answer that is erased while it is made gets one of their own", async () => {
+Deno.test("a caller that waits for an answer that is erased in the meantime gets one of its own", async () => {
   const { timers, store } = setUpIdempotency();
   const one = testProcess({
     ...{ store: store.for("a"), clock: timers.clock, setTimer: timers.later },
@@ -355,7 +355,7 @@ Deno.test("who waits for an answer that is erased while it is made gets one of t
   assert.deepEqual(answers.map(({ text }) => text), ["answer t1", "answer t2"]);
 });
 
-Deno.test("an erased answer that the store lacks is never stored, nor given again", async () => {
+Deno.test("an erased answer that the store lacks is never stored, nor returned again", async () => {
   const { one, two, store } = setUpIdempotency(["a", "b"]);
   store.isAway = true;
   const first = request();
@@ -410,7 +410,7 @@ Deno.test("a store that hangs holds the end of an answer for a second", async ()
   assert.equal(isDone, true);
 });
 
-Deno.test("an erased answer is given by nobody again, wherever it was kept", async () => {
+Deno.test("an erased answer is never returned again, wherever it was stored", async () => {
   const { one, store } = setUpIdempotency();
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
@@ -422,7 +422,7 @@ Deno.test("an erased answer is given by nobody again, wherever it was kept", asy
   assert.equal((await seen(reply)).replay, undefined);
 });
 
-Deno.test("what another process has erased is not given from memory, even before this one reads of it", async () => {
+Deno.test("an answer that another process has erased is not returned from memory, even before this one learns of it", async () => {
   const { one, two } = setUpIdempotency(["a", "b"]);
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
@@ -458,7 +458,7 @@ async function answerTwice(
   store.isAway = false;
 }
 
-Deno.test("an answer that repeats an erased call's text is given to nobody, not from memory either", async () => {
+Deno.test("an answer that repeats an erased call's text is never returned, not from memory either", async () => {
   const { one, store } = setUpIdempotency();
   store.isAway = true;
   const answered = async (id: string, run = true) => {

@@ -201,7 +201,7 @@ for (const how of ["its stream is cancelled", "its connection is gone"] as const
   });
 }
 
-Deno.test("who leaves before taking the end of a complete stream gets it when asking again", async () => {
+Deno.test("a caller that leaves before the end of a complete stream gets it with a retry", async () => {
   const { one } = setUpIdempotency();
   const first = request();
   const vendor = streamRun(first.trace, "t1");
@@ -216,7 +216,7 @@ Deno.test("who leaves before taking the end of a complete stream gets it when as
   assert.deepEqual([again.text, again.replay], ["one two", "true"]);
 });
 
-Deno.test("who waits may leave, and the others still get the answer", async () => {
+Deno.test("a waiting caller may leave, and the others still get the answer", async () => {
   const { one, two, pass } = setUpIdempotency(["a", "b"]);
   const first = request();
   const gate = Promise.withResolvers<void>();

@@ -32,7 +32,7 @@ Deno.test("a minted key has the promised form, its hash and a prefix, and prints
   assert.notEqual(value, mintKey(clock).value.reveal());
 });
 
-Deno.test("a key with any one character changed is no key", () => {
+Deno.test("a key with any one character changed is not valid", () => {
   for (let round = 0; round < 200; round++) assert.ok(looksLikeKey(mintKey(clock).value.reveal()));
   for (let index = 0; index < key.length; index++) {
     const changed = key.slice(0, index) + (key.charAt(index) === "a" ? "b" : "a") +

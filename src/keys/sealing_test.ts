@@ -81,7 +81,7 @@ Deno.test("a text of another form is refused by name of what is wrong", () => {
   assert.match(refusal(sealed.slice(0, 20) + " " + sealed.slice(20)), /damaged/);
 });
 
-Deno.test("a fingerprint tells keys apart, is the same each time, and is no part of the key", () => {
+Deno.test("a fingerprint distinguishes keys, is the same each time, and is not part of the key", () => {
   assert.equal(new MasterKey(key.text()).fingerprint, key.fingerprint);
   assert.notEqual(MasterKey.generate().fingerprint, MasterKey.generate().fingerprint);
   assert.match(key.fingerprint, /^[0-9a-f]{64}$/);

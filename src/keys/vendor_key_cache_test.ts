@@ -129,7 +129,7 @@ Deno.test("a store that is away leaves known keys usable, and absence known", as
   assert.equal(await find(2, "vendor-b"), undefined);
 });
 
-Deno.test("before anything was read nobody is told that there is no key: it would be charged", async () => {
+Deno.test("before the first read no caller is treated as without a key: it would be charged", async () => {
   const { store, set, find } = setup();
   set(1, "vendor-b", "b1");
   store.away = true;

@@ -32,7 +32,7 @@ function setUp(...knocks: AcceptProbe[]) {
   return { look };
 }
 
-Deno.test("a port that takes nobody twice is opened anew, once is nothing", async () => {
+Deno.test("a port that fails two checks is reopened, one failure changes nothing", async () => {
   assert.equal((await setUp("taken", "not_taken", "taken", "not_taken").look(4)).reopened, 0);
   const { reopened, alive, errors } = await setUp("taken", "not_taken", "not_taken").look(4);
   assert.deepEqual([reopened, alive, errors.length], [1, 2, 1]);

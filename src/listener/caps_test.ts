@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
 import { dial, get, listenersOf, pause } from "../../tests/support/raw_connection.ts";
 
-Deno.test("beyond the caps silent connections make room, callers go on, others are told 503", async () => {
+Deno.test("beyond the caps silent connections make room, calls continue, others get a 503", async () => {
   const ended: string[] = [];
   const answer = Promise.withResolvers<void>();
   const listener = await open(async (request) => {

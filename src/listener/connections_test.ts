@@ -172,7 +172,7 @@ Deno.test("where fewer may be open, the longest silent ones go", () => {
   assert.deepEqual([first, third].map(({ destroyed }) => destroyed), [false, true]);
 });
 
-Deno.test("no more than sixteen connections are told at once that there is no room", async () => {
+Deno.test("at most sixteen connections at once get the answer that there is no room", async () => {
   using world = setup({ most: 1 });
   world.ask(world.dial());
   const refused = Array.from({ length: 17 }, () => world.dial());
@@ -184,7 +184,7 @@ Deno.test("no more than sixteen connections are told at once that there is no ro
   assert.ok(later.sent.endsWith("full"), "those before it have left");
 });
 
-Deno.test("what was ended is said at the next look, once for a crowd", async () => {
+Deno.test("ended connections are logged at the next check, in one line for many", async () => {
   using world = setup({ headMs: 1_000 });
   const sockets = [world.dial(), world.dial(), world.dial()];
   const ending = Promise.all(sockets.map(closed));
@@ -219,7 +219,7 @@ Deno.test("an answer that ends after its connection makes no room", async () => 
   assert.match(refused.sent, /full$/);
 });
 
-Deno.test("a connection that can't be read is told once, and answers under way are cut", async () => {
+Deno.test("a connection that can't be read is logged once, and its answers under way are cut", async () => {
   using world = setup({ headMs: 1_000 });
   const refuse = (socket: TestSocket) =>
     world.connections.refuse(socket as unknown as Socket, "malformed");
@@ -285,7 +285,7 @@ Deno.test("a refused upgrade is answered, and nothing after it", async () => {
   await closed(socket);
 });
 
-Deno.test("a WebSocket is no silent connection: it makes room for all, not for its own address", async () => {
+Deno.test("a WebSocket is not a silent connection: it makes room for all, not for its own address", async () => {
   using world = setup({ most: 2, maxPerPeer: 1 });
   const socket = world.dial();
   upgrade(world, socket).open();

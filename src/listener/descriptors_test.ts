@@ -12,7 +12,7 @@ function filesOf(limit: number) {
   return { files, open };
 }
 
-Deno.test("few descriptors mean fewer connections, and all are given back", () => {
+Deno.test("few descriptors mean fewer connections, and all are released", () => {
   for (
     const [limit, connections] of [[234, 66], [1000, 480], [60, 8], [5000, undefined]] as const
   ) {

@@ -53,7 +53,7 @@ Deno.test("a head that can't be read is refused in the service's own words", asy
   await listener.drain(1000);
 });
 
-Deno.test("heads that don't get on are told 408, silent connections are closed, others are not", async () => {
+Deno.test("heads that stall get a 408, silent connections are closed, others are not", async () => {
   const ended: string[] = [];
   const listener = await open(() => new Response("fine"), { headMs: 300, idleMs: 3000 });
   listener.setListeners(listenersOf(ended));
@@ -102,7 +102,7 @@ async function drip(
 const post = (length: number) => `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`;
 const bodyLimits = { bodyMs: 300, rateSpanMs: 600, bodyBytesPerSecond: 1024 };
 
-Deno.test("bodies that stop or drip are told 408; one that gets on is not cut", async () => {
+Deno.test("bodies that stall or drip get a 408; one that makes progress is not cut", async () => {
   const listener = await open(
     async (request) => new Response(`${(await request.text()).length}`),
     bodyLimits,

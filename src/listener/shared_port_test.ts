@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { openTestListener } from "../../tests/support/listener.ts";
 import { dial, listenersOf, pause } from "../../tests/support/raw_connection.ts";
 
-Deno.test("listeners that share a port each find that they are heard, though others take most knocks", async () => {
+Deno.test("each listener on a shared port finds that it is reachable, though others accept most checks", async () => {
   const ended: string[] = [];
   const alive = [0, 0, 0];
   const open = (port: number, at: number) =>

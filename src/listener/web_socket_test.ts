@@ -115,7 +115,7 @@ Deno.test("of frames that come together each has a turn of its own, and all of t
   assert.equal(sent, frames * pong);
 });
 
-Deno.test("a send says when the caller is behind, and is told once when it has read", async () => {
+Deno.test("a send reports that the caller is behind, and is notified once when it has read", async () => {
   const { socket, events, channel } = await open();
   socket.callerReads = false;
   assert.equal(channel.send("a"), true);

@@ -502,7 +502,7 @@ Deno.test("misspelt variables are found with what they misspell, others' are lef
   ]);
 });
 
-Deno.test("links sign in where there is no identity provider, or where they are asked for", () => {
+Deno.test("links sign in where there is no identity provider, or where they are enabled", () => {
   const oauth = {
     ...{ OAUTH_ISSUER: "https://id.example", OAUTH_CLIENT_ID: "x", OAUTH_CLIENT_SECRET: "y" },
   };

@@ -28,7 +28,7 @@ Deno.test("systemd hears that the service is ready, alive and stopping", async (
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("a supervisor that can't be told is told of once; none is none", async () => {
+Deno.test("an unreachable supervisor is logged once; without one nothing is", async () => {
   const folder = await Deno.makeTempDir({ prefix: "notify-" });
   const warned = Promise.withResolvers<string>();
   const options = { from: `${folder}/own`, clock: new FakeClock(), warn: warned.resolve };

@@ -33,7 +33,7 @@ Deno.test("a usage that came whole is read, and what only looks like one isn't",
   assert.equal(readIn(begin({ data: Array(300_000).fill(0.5), usage })), undefined);
 });
 
-Deno.test("at a price per picture a broken list tells nothing, but a cost that is believed does", () => {
+Deno.test("at a price per image a broken list is no usage, but a plausible cost is", () => {
   const perImage = priceOf({ perImage: 40_000_000_000n });
   const paid = begin({ data: [], usage: { ...usage, cost: 0.04 } });
   assert.equal(readIn(begin({ data: [], usage }), perImage), undefined);

@@ -110,7 +110,7 @@ Deno.test("calls that wait for their vendor make room, and those that go on take
   assert.equal(begun.length, 2 * first);
 });
 
-Deno.test("who leaves the line never begins, and all is as before when the loop has time", () => {
+Deno.test("a caller that leaves the queue never begins, and limits recover when the loop has time", () => {
   const { admission, clock, begun, fill } = admissionOf();
   admission.lag(500);
   const calls = fill("a", 200);
@@ -201,7 +201,7 @@ Deno.test("a thousand callers of one account are all served when that takes thre
   assert.ok(longest("a", 4) < 4_000, `${longest("a", 4)} ms`);
 });
 
-Deno.test("a slow process lets fewer stand in line, and tells the others when to come again", () => {
+Deno.test("a slow process has a shorter queue, and sends the others Retry-After", () => {
   const { of, longest, answered } = simulate({
     seconds: 60,
     callers: { a: 1_000 },

@@ -32,7 +32,7 @@ Deno.test("another model without a price costs what the asked one does", () => {
   assert.deepEqual(callCost(unknown, asked, priceOf), costOf(advised, asked));
 });
 
-Deno.test("the service tier that the vendor told holds for every model of the call", () => {
+Deno.test("the service tier that the vendor reported holds for every model of the call", () => {
   const half = { flex: { numerator: 1n, denominator: 2n } };
   const cost = (tier: Partial<Usage>) =>
     callCost(

@@ -362,7 +362,7 @@ Deno.test("a row holds from its first instant to before its end", () => {
   assert.equal(validAt(row({}), new Date(0)), true);
 });
 
-Deno.test("the vendor's own cost is read exactly, and nonsense is no cost", () => {
+Deno.test("the vendor's own cost is read exactly, and an invalid one is ignored", () => {
   const cost = (vendorCostUsd: string) => vendorCostNanos({ input: 1, output: 1, vendorCostUsd });
   assert.equal(cost("0.00014"), 140_000n);
   assert.equal(cost("1.4e-7"), 140n);

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { addressKey, createFailureLimit } from "./failure_limit.ts";
 
-Deno.test("an address that fails too often is told when to come back, and others are not", () => {
+Deno.test("an address that fails too often gets Retry-After, and others do not", () => {
   const clock = new FakeClock();
   const limit = createFailureLimit(clock, { burst: 3, perSecond: 2 });
   for (let n = 0; n < 3; n++) assert.equal(limit.fail("10.0.0.1"), 0);
@@ -19,7 +19,7 @@ Deno.test("an address that fails too often is told when to come back, and others
   assert.equal(slow.fail("10.0.0.1"), 8);
 });
 
-Deno.test("addresses of one network of IPv6 count as one, and what is no address as one more", () => {
+Deno.test("addresses of one IPv6 network count as one, and invalid ones together as another", () => {
   assert.equal(addressKey("2001:db8::1"), addressKey("2001:0db8:0:0:ffff::2"));
   assert.notEqual(addressKey("2001:db8:0:1::1"), addressKey("2001:db8:0:2::1"));
   assert.equal(addressKey("1:2::5:6:7:8:9"), addressKey("1:2:0:5::1"));

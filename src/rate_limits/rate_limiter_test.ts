@@ -31,7 +31,7 @@ function setup(limits = free) {
   return { clock, bucket, at, process, pass };
 }
 
-Deno.test("what is left and when it is back at the limit is said with every decision", async () => {
+Deno.test("every decision has the remaining tokens and the time of the full refill", async () => {
   const { clock, process } = setup();
   const limiter = process("a");
   const nowSeconds = clock.now().getTime() / 1000;

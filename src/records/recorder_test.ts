@@ -235,7 +235,7 @@ Deno.test("draining waits for spilled records, also where a later one is written
   assert.deepEqual(stored, ["first", "later", "spilled"]);
 });
 
-Deno.test("while the store is away records wait, a drain is told, nothing is lost or doubled", async () => {
+Deno.test("while the store is away records wait, a drain fails, nothing is lost or doubled", async () => {
   const { recorder, record, stored, control, lines, pauses } = setup();
   control.inserting = away;
   control.pausing = () => {
@@ -252,7 +252,7 @@ Deno.test("while the store is away records wait, a drain is told, nothing is los
   assert.match(lines[0]!, /^warn the database is unavailable/);
 });
 
-Deno.test("a drain that begins during an outage is told at once, and the store asked again", async () => {
+Deno.test("a drain that begins during an outage fails at once, and the store is tried again", async () => {
   const { recorder, record, control, batches } = setup();
   control.inserting = away;
   control.pausing = () => new Promise(() => {});
@@ -267,7 +267,7 @@ Deno.test("a drain that begins during an outage is told at once, and the store a
   await recorder.drain();
 });
 
-Deno.test("a recorder that was closed tries no more, and says so to who waits", async () => {
+Deno.test("a closed recorder stops trying, and waiting callers get an error", async () => {
   const { recorder, record, control, batches } = setup();
   control.inserting = away;
   control.pausing = () => new Promise(() => {});
@@ -293,7 +293,7 @@ Deno.test("a recorder that is closed while records wait for others leaves them t
   assert.deepEqual([batches, recorder.waiting], [[], 1]);
 });
 
-Deno.test("a read whose records are not written any more is told", async () => {
+Deno.test("a read whose records can no longer be written fails", async () => {
   const { recorder, record, control, stored } = setup();
   const written = Promise.withResolvers<void>();
   control.inserting = () => written.promise;
@@ -307,7 +307,7 @@ Deno.test("a read whose records are not written any more is told", async () => {
   assert.deepEqual(stored, ["a"]);
 });
 
-Deno.test("after an outage the waits begin anew, and the log has each one's begin and end", async () => {
+Deno.test("after an outage the waits start over; the log has the start and end of each outage", async () => {
   const { recorder, record, control, lines, pauses } = setup();
   for (const id of ["a", "b"]) {
     control.inserting = away;
@@ -429,7 +429,7 @@ Deno.test("a row that the store refuses for its payload is stored without it", a
   assert.ok(lines.some((line) => line.includes("without its payload")), lines.join("\n"));
 });
 
-Deno.test("a row whose second try meets an outage is no bad row: it waits for the store", async () => {
+Deno.test("a row whose second try meets an outage is not rejected: it waits for the store", async () => {
   const { recorder, record, settled, stored, rejected, control } = setup();
   let inserts = 0;
   control.inserting = () => {

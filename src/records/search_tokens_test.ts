@@ -23,7 +23,7 @@ Deno.test("words of request and answer are found, whatever their case", () => {
   }
 });
 
-Deno.test("names of members are no words, and neither is media", () => {
+Deno.test("names of members and media are not indexed as words", () => {
   assert.ok(!finds("messages", said("hello")));
   assert.ok(!finds("aaaa", said(`data:image/png;base64,${"aaaa/".repeat(1000)}`)));
 });

@@ -35,7 +35,7 @@ Deno.test("of a request that the vendor's door refused the beginning stays", () 
   );
 });
 
-Deno.test("beyond an account's bytes of a day rows lose payloads, nothing else, and it is said once", () => {
+Deno.test("beyond an account's daily bytes rows lose their payloads, nothing else, and that is logged once", () => {
   const lines: string[] = [];
   const clock = new FakeClock();
   const log = createLog((line) => lines.push(line), () => clock.now());

@@ -119,7 +119,7 @@ for (const [dialect, body] of requests) {
   });
 }
 
-Deno.test("tools are told by name, in calls and in results", async () => {
+Deno.test("tools appear by name, in calls and in results", async () => {
   const { request } = await readTranscript(chat, {
     request: JSON.stringify({
       model: "m",
@@ -191,7 +191,7 @@ Deno.test("settings that only the call's own vendor takes don't hide what was sa
   }
 });
 
-Deno.test("what is no conversation is none", async () => {
+Deno.test("other JSON is not a conversation", async () => {
   for (const text of ["", "no JSON", "{}", "[1]", "null", '{"error":{"message":"no"}}']) {
     const read = await readTranscript(chat, { request: text, response: text });
     assert.equal(read.request, undefined, text);

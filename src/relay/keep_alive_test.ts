@@ -22,7 +22,7 @@ Deno.test("silence is broken each time it has lasted long enough", () => {
   assert.deepEqual(said, [15_000, 30_000, 45_000]);
 });
 
-Deno.test("who is heard needs no reminder, and costs no timer each time", () => {
+Deno.test("a stream with events needs no keep-alive, and no timer for each event", () => {
   const { timers, said, alive } = start(15_000);
   for (let heard = 0; heard < 100; heard++) {
     alive.reset();
@@ -34,7 +34,7 @@ Deno.test("who is heard needs no reminder, and costs no timer each time", () => 
   assert.deepEqual(said, [114_000]);
 });
 
-Deno.test("nothing is said and no timer is left after the end", () => {
+Deno.test("nothing is sent and no timer is left after the end", () => {
   const { timers, said, alive } = start(15_000);
   alive.reset();
   alive.stop();

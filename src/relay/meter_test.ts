@@ -246,7 +246,7 @@ const cut: Row[] = [
     cost: 106_000n,
   },
   {
-    name: "cut, with a charge told before the end: it lags, so it isn't believed",
+    name: "cut, with a charge reported before the end: it lags, so it isn't used",
     events: [start, open, report({ ...usage, vendorCostUsd: "0.0" }), words(said)],
     ending: { status: "cancelled", vendorCostBelieved: true },
     usage: { ...usage, vendorCostUsd: "0.0" },
@@ -377,7 +377,7 @@ Deno.test("the folded answer is there for the record, cut at the cap", () => {
   assert.equal(answer.truncated, true);
 });
 
-Deno.test("what the vendor told is compared with its list price, never with a guess", () => {
+Deno.test("the vendor's reported cost is compared with its list price, never with an estimate", () => {
   const events = [...whole, report({ ...usage, vendorCostUsd: "0.000123456789" })];
   const listed = (ending: Ending) => bill(events, ending).listCostNanos;
   assert.equal(listed({ vendorCostBelieved: true }), 70_000n);

@@ -55,7 +55,7 @@ Deno.test("a stream that stands unread is ended after its time, once", () => {
   assert.deepEqual([expired(), timers.pending], [1, 0]);
 });
 
-Deno.test("who reads, however slowly, is waited for", async () => {
+Deno.test("a caller that reads, however slowly, is not cut off", async () => {
   const { timers, limit, reader, push, expired } = limited();
   push(200 * 1024);
   for (let pieces = 0; pieces < 3; pieces++) {

@@ -13,6 +13,6 @@ Deno.test("of a request that is let go what answers are written by stays", () =>
   assert.equal(tools.length, 1);
 });
 
-Deno.test("what is no object is let go as it is", () => {
+Deno.test("anything but an object is ignored", () => {
   for (const body of [undefined, null, "text", 1, []]) releaseRequest(body, []);
 });

@@ -235,7 +235,7 @@ Deno.test("a failure after the last event comes after it", async () => {
   assert.equal(await new Response(await stream).text(), "endupstream_timeout");
 });
 
-Deno.test("an answer that can't be told to the meter is recorded as cut", async () => {
+Deno.test("an answer that the meter can't follow is recorded as cut", async () => {
   const broken = () => {
     throw new Error("a bug");
   };

@@ -328,7 +328,7 @@ Deno.test("a 404 for something else that the request names is the request's faul
   assert.equal(faultOf({ status: 404, message: "No endpoints found" }).code, "model_not_found");
 });
 
-Deno.test("the key that a vendor was called with is in nothing that is said, whatever its form", () => {
+Deno.test("the key that a vendor was called with is in no message, whatever its form", () => {
   const said = `You sent ${key.reveal()}.`;
   const fault = faultOf({ status: 400, message: said, param: key.reveal(), code: key.reveal() });
   assert.deepEqual([fault.message, fault.param], ["You sent ***.", "***"]);

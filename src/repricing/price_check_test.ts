@@ -19,7 +19,7 @@ function pricesWith(file: Record<string, unknown> = {}) {
   });
 }
 
-Deno.test("every vendor is asked, and one that can't be is said to be so", async () => {
+Deno.test("every vendor is queried, and one that can't be is listed", async () => {
   const lists: Record<string, string[]> = {
     "vendor-b": ["gpt-6-luna", "gpt-6-luna-2026-10-01", "gpt-5-nano", "whisper-9"],
     "vendor-f": ["openai/gpt-6-luna"],

@@ -156,7 +156,7 @@ Deno.test("an answer that can't be stored lets those who wait go on at once", as
   assert.deepEqual(states, ["miss", "miss"]);
 });
 
-Deno.test("who leaves while it waits leaves alone", async () => {
+Deno.test("a waiting caller that leaves doesn't affect the others", async () => {
   const { cache } = setUp();
   const fill = fillOf(await cache.find(query()));
   const leaving = new AbortController();
@@ -189,7 +189,7 @@ Deno.test("a read that began before an answer was stored is made again", async (
   assert.deepEqual([textOf(await first), textOf(await second)], ["yes", "yes"]);
 });
 
-Deno.test("the answer of a call that was erased is given to nobody", async () => {
+Deno.test("the answer of an erased call is never returned", async () => {
   const { cache, store } = setUp();
   store.isErased = true;
   const fill = fillOf(await cache.find(query()));
@@ -222,7 +222,7 @@ Deno.test("an answer that was erased meanwhile isn't shared while the store is a
   fillOf(await waiting);
 });
 
-Deno.test("who waited gets the answer where the store is too slow to read it", async () => {
+Deno.test("waiting callers get the answer even where the store is too slow to read it", async () => {
   const { cache, store, timers } = setUp();
   const fill = fillOf(await cache.find(query()));
   const waiting = cache.find(query());

@@ -32,7 +32,7 @@ async function withFile(
 
 const file = (target: string) => JSON.stringify({ fast: { targets: [target] } });
 
-Deno.test("a changed file counts at the next look; a wrong or missing one changes nothing and is said once", () =>
+Deno.test("a changed file takes effect at the next check; a wrong or missing one changes nothing and is logged once", () =>
   withFile(file("openai/first"), async (path, open, lines) => {
     const opened = open();
     const target = () => {

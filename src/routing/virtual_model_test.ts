@@ -125,7 +125,7 @@ Deno.test("names have 1 to 100 letters, digits and . _ : -", () => {
   }
 });
 
-Deno.test("a file that is no JSON object is refused", () => {
+Deno.test("a file that is not a JSON object is refused", () => {
   assert.throws(() => readModelsFile("{", models), /expected JSON: /);
   for (const text of ["[]", "5", "null", '"x"']) {
     assert.throws(() => readModelsFile(text, models), /expected a JSON object such as/);

@@ -52,7 +52,7 @@ Deno.test("a job runs again after its end, never two at once", async () => {
   assert.deepEqual([runs, most], [3, 1]);
 });
 
-Deno.test("a failing job goes on; a row of failures is said once, the next row again", async () => {
+Deno.test("a failing job continues; a series of failures is logged once, the next series again", async () => {
   const { lines, log } = setup();
   await runSteps(log, [bad, bad, bad, good, bad, bad]);
   assert.equal(lines.length, 2);

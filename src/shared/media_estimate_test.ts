@@ -37,7 +37,7 @@ Deno.test("in an answer sound counts by its length, a picture as one", () => {
   assert.equal(of("audio", "audio/mpeg"), 75);
 });
 
-Deno.test("a cut answer's base64 is told from its words, whatever quotes are in them", () => {
+Deno.test("a cut answer's base64 is distinguished from its text, whatever quotes are in it", () => {
   const data = "A".repeat(5000);
   const words = '{"text":"He said \\"hi\\".","more":"' + "word ".repeat(400) + '","data":"';
   assert.deepEqual(wordsAndMedia(`${words}${data}`), { chars: words.length, pieces: 1 });

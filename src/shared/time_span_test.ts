@@ -16,7 +16,7 @@ Deno.test("an end that is not after the start names end_date", () => {
   );
 });
 
-Deno.test("what is wrong with a span is said in words that forms can show", () => {
+Deno.test("an invalid span has an error text that forms can show", () => {
   const cases = [
     [{ start_date: "2026-11-20", end_date: "2026-11-10" }, "the last day is before the first."],
     [

@@ -26,7 +26,7 @@ Deno.test("percentiles are at most 19 % off, whatever the latencies", () => {
   }
 });
 
-Deno.test("histograms are added interval by interval; of no calls nothing is said", () => {
+Deno.test("histograms are added interval by interval; without calls there is no value", () => {
   const [one, other] = [[10, 500, 500], [500, 90_000]];
   const sum = LatencyHistogram.parse(digitsOf(one)).plus(LatencyHistogram.parse(digitsOf(other)));
   assert.deepEqual(sum.counts, LatencyHistogram.parse(digitsOf([...one, ...other])).counts);

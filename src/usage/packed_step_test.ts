@@ -57,7 +57,7 @@ Deno.test("a step without calls is packed too, and zeros take no byte of a recor
   assert.equal(records.length, 4);
 });
 
-Deno.test("what is no sum of calls is not packed", () => {
+Deno.test("anything but sums of calls is not packed", () => {
   for (const one of [-1, 0.5, 2 ** 53, NaN]) {
     for (const sum of ["calls", "inputTokens"] as const) {
       assert.throws(() => packStep(stepOf(["a"], { [sum]: [one] })), /is no sum/);

@@ -41,7 +41,7 @@ Deno.test("addresses beside those networks are public", () => {
   for (const address of permitted) assert.equal(isPublicAddress(address), true, address);
 });
 
-Deno.test("what is no plain address is not public", () => {
+Deno.test("an address in any other notation is not public", () => {
   const texts = ["", "localhost", "8.8.8", "8.8.8.8.8", "8.8.8.256", "08.8.8.8", "0x8.8.8.8", "8"]
     .concat(["8.8.8.8 ", " 8.8.8.8", "8.8.8.8\n", "+8.8.8.8", "8..8.8", "134744072", "8.8.8.8."])
     .concat([":", ":::", "2606", "2606:", "2606::1::2", "2606:4700::1111%eth0", "[2606::1]"])

@@ -92,7 +92,7 @@ const picture: [number, Record<string, string>, string] = [
   "PNG",
 ];
 
-Deno.test("a public address is fetched over verified TLS, with nothing said but what is wanted", () =>
+Deno.test("a public address is fetched over verified TLS, with only the necessary headers", () =>
   withSite([[publicAddress, "2606:4700::1111"]], () => picture, async (site) => {
     const { bytes, mimeType } = await site.client.fetch("https://localhost/a?b=c#d", {
       ...options,
@@ -141,7 +141,7 @@ Deno.test("a name with a private address is never connected to", async (t) => {
   }
 });
 
-Deno.test("DNS rebinding does not help: what was checked is connected to, and each hop anew", () =>
+Deno.test("DNS rebinding does not help: the checked address is the one connected to, and each hop is checked again", () =>
   withSite(
     [[publicAddress], ["127.0.0.1"]],
     (path) => path === "/again" ? [302, { location: "/picture" }] : picture,
@@ -235,7 +235,7 @@ Deno.test("a certificate that nobody vouches for is refused by what is used in p
     assert.equal(requests.length, 0);
   }));
 
-Deno.test("the runtime asks the lookup that it is given, and goes nowhere when that refuses", async () => {
+Deno.test("the runtime uses the configured lookup, and connects nowhere when that refuses", async () => {
   const timers = new FakeTimers();
   const resolve = () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]);
   const client = createPublicFetch({

@@ -69,7 +69,7 @@ Deno.test("an allowed host's default port is one like any other", () => {
   assert.equal(permit("https://b.internal/")?.trusted, false);
 });
 
-Deno.test("a redirect's address is read relative to where it came from, and judged anew", () => {
+Deno.test("a redirect's URL is resolved relative to the previous one, and checked again", () => {
   const permit = createPermit([]);
   const base = new URL("https://example.com/a/b");
   assert.equal(permit("../c", base)?.url.href, "https://example.com/c");
@@ -79,7 +79,7 @@ Deno.test("a redirect's address is read relative to where it came from, and judg
   }
 });
 
-Deno.test("an entry that is no host is refused when the client is built", () => {
+Deno.test("an invalid host is refused when the client is created", () => {
   for (
     const entry of ["", ":80", "a:99999", "a b", "a/b", "http://a", "[::1", "a:b", "::g", "u@a"]
   ) {

@@ -69,7 +69,7 @@ Deno.test("the seven are there in their order, and no other name is", () => {
   }
 });
 
-Deno.test("vendor-c is told the version of its wire format", () => {
+Deno.test("vendor-c gets the version of its API", () => {
   assert.equal(get(seven, "vendor-c").fixedHeaders["anthropic-version"], "2023-06-01");
 });
 

@@ -129,7 +129,7 @@ Deno.test("a body that nobody wants is closed by destroy, and its reader hears n
     assert.deepEqual(heard, []);
   }));
 
-Deno.test("what a reader throws is told to the reader and closes the connection", () =>
+Deno.test("an error thrown by a reader reaches the reader and closes the connection", () =>
   withVendor(async ({ vendor, post }) => {
     const calling = post();
     const exchange = await vendor.next();

@@ -184,7 +184,7 @@ Deno.test("an answer above the cap is upstream_invalid_response", async () => {
   });
 });
 
-Deno.test("calls beyond the connections wait, and are told overloaded when that takes too long", () =>
+Deno.test("calls beyond the connections wait, and fail as overloaded when that takes too long", () =>
   withVendor(async ({ timers, vendor, post }) => {
     const first = post();
     const exchange = await vendor.next();

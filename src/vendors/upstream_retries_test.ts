@@ -46,7 +46,7 @@ Deno.test("with retry: false a failure is final", () =>
     await rejectsWith(post({ retry: false }), "upstream_unreachable");
   }));
 
-Deno.test("no more tries are made than the call allows, and each is told", () =>
+Deno.test("no more tries are made than the call allows, and each is reported", () =>
   withVendor(async ({ timers, vendor, post }) => {
     const told: unknown[] = [];
     const calling = post({ maxTries: 2, onTry: ({ status, error }) => told.push(status ?? error) });

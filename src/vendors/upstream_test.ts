@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { rejectsWith, text, until, withVendor } from "../../tests/support/upstream_setup.ts";
 
-Deno.test("request and answer arrive as they were given", () =>
+Deno.test("request and answer arrive unchanged", () =>
   withVendor(async ({ vendor, post }) => {
     const body = JSON.stringify({ text: "é😀" });
     const calling = post({

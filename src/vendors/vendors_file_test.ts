@@ -80,6 +80,6 @@ for (const [name, rows, message] of wrong) {
   });
 }
 
-Deno.test("a file that is no JSON says so", () => {
+Deno.test("a file that is not JSON is refused as such", () => {
   assert.throws(() => parseVendorsFile("[{", secretFrom), { message: "the file is not JSON" });
 });

@@ -47,7 +47,7 @@ Deno.test("a fault is the same fault where it was asked for, however many proces
   );
 });
 
-Deno.test("who is gone answers nothing, and hears nothing", async () => {
+Deno.test("a process that has ended answers nothing and receives nothing", async () => {
   const { near, notices } = pair(() => new Promise(() => {}));
   near.send({ kind: "stop" });
   const asked = near.ask("flush");
@@ -60,7 +60,7 @@ Deno.test("who is gone answers nothing, and hears nothing", async () => {
   assert.equal(notices.length, 1);
 });
 
-Deno.test("what is no message of ours is ignored, and an unknown question is refused", async () => {
+Deno.test("a message of another kind is ignored, and an unknown question is refused", async () => {
   const sent: unknown[] = [];
   const channel = new Channel({
     send: (message) => sent.push(message),

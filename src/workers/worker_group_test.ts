@@ -168,7 +168,7 @@ Deno.test("a worker that ends is started again in its place, after growing pause
   assert.equal(await stopping, true);
 });
 
-Deno.test("a stop tells all, waits for all, starts none again, and says when one was not clean", async () => {
+Deno.test("a stop notifies all workers, waits for all, restarts none, and reports an unclean one", async () => {
   const { spawned, group, timers } = await started(3);
   spawned[2]!.end(1);
   let isOver = false;
@@ -196,7 +196,7 @@ Deno.test("a question goes to the others, and who ends meanwhile is left out", a
   assert.deepEqual(spawned[0]!.answerTo(5), { id: 5, value: ["stored"] });
 });
 
-Deno.test("what another worker can't do is told to who asked", async () => {
+Deno.test("a failure in another worker reaches the one that asked", async () => {
   const { spawned } = await started(2);
   spawned[0]!.ask(6, "flush");
   await settle();

@@ -96,6 +96,6 @@ Deno.test("vendor names compared outside the registry are found", () => {
   assert.equal(verdict("src/a.ts", 'const label = "vendor-c"; if (kind === "chat") f();'), null);
 });
 
-Deno.test("words inside strings are no comments", () => {
+Deno.test("words inside strings are not comments", () => {
   assert.equal(verdict("src/a.ts", 'const text = "TODO: any, // @ts-ignore";'), null);
 });

@@ -35,7 +35,7 @@ const rules: [code: string, may: string[], other: string][] = [
   ],
 ];
 
-Deno.test("who goes around the port to interactions is found", () => {
+Deno.test("code that bypasses the interactions port is found", () => {
   for (const [code, may, other] of rules) {
     for (const path of may) assert.deepEqual(findings(path, code), [], `${path}: ${code}`);
     assert.ok(findings(other, code).length > 0, `${other}: ${code}`);

@@ -33,7 +33,7 @@ Deno.test("a vendor's family is called by its contracts, which are made from its
   assert.equal(answer.body.role, "assistant");
 });
 
-Deno.test("an error is thrown with its code, and given as it is by raw", async () => {
+Deno.test("an error is thrown with its code, and returned as it is by raw", async () => {
   const wrong = { body: { model: "vendor-b/none", messages } };
   const thrown = await api().unifiedChat(wrong).catch((reason: unknown) => reason);
   if (!(thrown instanceof CallError)) throw thrown;

@@ -25,7 +25,7 @@ Deno.test("a forged state is refused, and so is another browser's", async () => 
   assert.equal((await browser.get(callback.href)).status, 400);
 });
 
-Deno.test("a code is taken once, whoever brings it", async () => {
+Deno.test("a code is accepted once, whoever sends it", async () => {
   await world().owner();
   const { browser, callback } = await callbackOf(world());
   const secret = [...browser.cookies].find(([name]) => name.startsWith("gateway_sign_in"))!;
@@ -163,7 +163,7 @@ Deno.test("a name that turns the direction of text reads as no other one, and tu
   assert.match(text, /<bdi class="control" data-code="U\+202E">\u202e<\/bdi>nigeb/);
 });
 
-Deno.test("a session is no key, and a key is no session", async () => {
+Deno.test("a session can't be used as a key, nor a key as a session", async () => {
   const owner = await world().owner();
   const [[name, token] = ["", ""]] = [...owner.cookies].filter(([one]) => /session/.test(one));
   for (const headers of [{ authorization: `Bearer ${token}` }, { cookie: `${name}=${token}` }]) {
@@ -245,7 +245,7 @@ Deno.test("signing out everywhere ends every session of the person", async () =>
   }
 });
 
-Deno.test("who sends a form after the session ended is told so, and comes back to its page", async () => {
+Deno.test("sending a form after the session ended says so, and leads back to its page", async () => {
   const browser = world().browser();
   await signIn(browser);
   const page = "/dashboard/evals/new?model=gpt-4.1";

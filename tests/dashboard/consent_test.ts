@@ -157,7 +157,7 @@ Deno.test("a link of another site takes no notice away and downloads nothing", a
   owner.site = undefined;
 });
 
-Deno.test("an address that begins too many sign-ins, or guesses links, is told to wait", async () => {
+Deno.test("an address that begins too many sign-ins, or guesses links, must wait", async () => {
   await using fresh = await startDashboard({ env: { TRUST_PROXY: "true" } });
   const browser = fresh.browser();
   const page = await browser.get(`/dashboard/claim${new URL(fresh.claimLink).search}`);

@@ -118,7 +118,7 @@ Deno.test("every form is refused without its token, and from another session", a
   }
 });
 
-Deno.test("who is not signed in is shown nothing", async () => {
+Deno.test("without a sign-in nothing is shown", async () => {
   for (const { address, answer } of world().pages) {
     if (answer.status !== 200 || address.startsWith("/dashboard/assets/")) continue;
     const stranger = await world().browser().get(address);

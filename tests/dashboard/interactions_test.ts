@@ -119,7 +119,7 @@ Deno.test("calls of a user with a blank in front of the name aren't those of who
   assert.match((await owner.get(`${list}/${spaced}`)).text, />“ pat”<\/a>/);
 });
 
-Deno.test("a form's empty fields leave the address, and wrong ones are told", async () => {
+Deno.test("a form's empty fields are left out of the URL, and wrong ones are reported", async () => {
   const owner = await world().owner();
   const sent = await owner.get(`${list}?q=&range=&status=failed&model=+`);
   assert.equal(sent.status, 303);

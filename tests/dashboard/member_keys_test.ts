@@ -62,7 +62,7 @@ Deno.test("a key of a member calls, and erases nothing", async () => {
   assert.equal(queued.status, 403);
 });
 
-Deno.test("who is not an owner can't give the right to erase, by hand either", async () => {
+Deno.test("only an owner can grant the right to erase, by hand either", async () => {
   const { browser } = await join("member");
   const form = (await browser.get(newKey)).text;
   assert.ok(!form.includes("data:delete"));
@@ -123,7 +123,7 @@ Deno.test("an owner's key erases, and each erasure by API stands in the audit lo
   );
 });
 
-Deno.test("who removes a person is offered their keys, and ends them with the person", async () => {
+Deno.test("removing a person offers to revoke their keys, and does so", async () => {
   const owner = await world().owner();
   for (const revokes of [true, false]) {
     const { browser, name } = await join("member");

@@ -16,7 +16,7 @@ async function call(text: string, model = "vendor-b/gpt-4.1", key = world().key)
   return answer.status;
 }
 
-Deno.test("people begin at the overview, which says the next step while there are no calls", async () => {
+Deno.test("the dashboard opens with the overview, which shows the next step while there are no calls", async () => {
   const owner = await world().owner();
   assert.equal((await owner.get("/dashboard")).location, page);
   const { status, text } = await owner.get(page);
@@ -76,7 +76,7 @@ Deno.test("names out of prompts are text", async () => {
   assert.ok(text.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
 });
 
-Deno.test("a wrong range is said in words and shows the usual one", async () => {
+Deno.test("an invalid range is reported, and the default one is shown", async () => {
   const owner = await world().owner();
   const queries = [
     "from=2026-02-31&to=2026-03-01",

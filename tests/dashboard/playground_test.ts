@@ -81,7 +81,7 @@ Deno.test("an answer is streamed with its figures, to every vendor", async () =>
   }
 });
 
-Deno.test("a conversation goes on with what was said before", async () => {
+Deno.test("a conversation continues with its earlier messages", async () => {
   const owner = await world().owner();
   const { text } = await owner.submit(page, page, { model, prompt: "[say:One]" });
   const hidden = (name: string) =>
@@ -100,7 +100,7 @@ Deno.test("a conversation goes on with what was said before", async () => {
   assert.deepEqual(messages.map(({ role }) => role), ["user", "assistant", "user"]);
 });
 
-Deno.test("what goes wrong is said in words", async () => {
+Deno.test("errors are shown as sentences", async () => {
   const owner = await world().owner();
   const unknown = await stream(owner, { model: "vendor-b/nothing-9", prompt: "Hello" });
   assert.match(unknown.error, /nothing-9/);

@@ -46,7 +46,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     const made = await json(0, "key", "create", "--name", "x", "--account", "team") as Made;
     assert.equal(made.account_id, 2);
   });
-  await t.step("without --json people read lines, and the key is told", async () => {
+  await t.step("without --json the output is lines for people, with the key", async () => {
     const made = await asProgram("key", "create", "--name", "for people");
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     assert.match(made.stdout, /^dmt_\w+\nKey 'for people' \(.*\) of account 'default'\./);

@@ -7,7 +7,7 @@ import { type Environment, startTestService, type TestService } from "../support
 
 const { available, reason } = postgresAvailability();
 
-Deno.test("erased text is nowhere, whoever was saying it meanwhile (embedded)", () =>
+Deno.test("erased text is nowhere, even if calls use it in the meantime (embedded)", () =>
   erased({}, allWays));
 
 Deno.test({

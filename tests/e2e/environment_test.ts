@@ -276,7 +276,7 @@ async function endsWith({ env, says, hides }: WrongStart, index: number): Promis
   if (hides !== undefined) assert.ok(!ended.stderr.includes(hides), "the secret is masked");
 }
 
-Deno.test("a second process on the same data directory, or port, is told who holds it", async () => {
+Deno.test("a second process on the same data directory, or port, names the process that holds it", async () => {
   await using first = await startService();
   const port = new URL(first.baseUrl).port;
   const data = `${directory}/second`;

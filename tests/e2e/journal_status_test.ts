@@ -18,7 +18,7 @@ const fields = [
   "damaged_bytes",
 ];
 
-Deno.test("journal status tells of a running server, of files alone, and of nothing, and opens no store", async () => {
+Deno.test("journal status reports a running server, files alone, and nothing, and opens no database", async () => {
   const dataDir = `${temporaryDirectory("journal-status")}/data`;
   const env = { DATA_DIR: dataDir, JOURNAL_MAX_BYTES: "5000000" };
   const status = async (): Promise<Record<string, unknown>> => {

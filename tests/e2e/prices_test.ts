@@ -90,7 +90,7 @@ async function story(given: Environment, t: Deno.TestContext): Promise<void> {
     await listModels(service);
     await call(service, "vendor-f/openai/gpt-x");
     await t.step(
-      "prices check tells gaps, differences, who can't be asked",
+      "prices check lists gaps, differences, and vendors that can't be queried",
       () => check(requestContext),
     );
     await t.step("a record's price version can be looked up", () => lookUp(requestContext));

@@ -19,7 +19,7 @@ for (const kind of kindsOfThisRun()) {
   });
 }
 
-Deno.test("a signal that whoever started the service passes on is no second one", async () => {
+Deno.test("a signal that the parent process forwards doesn't count as a second one", async () => {
   await drains(available ? "postgres" : "embedded", ["SIGTERM", "SIGINT"]);
 });
 

@@ -120,12 +120,15 @@ async function useKeys(t: Deno.TestContext, { env, vendor, service, key }: Runni
     const called = await call(service, vendor, made.key);
     assert.ok(called.seen === "sk-the-service" || called.status === 402, JSON.stringify(called));
   });
-  await t.step("the vendor's refusal of a stored key is the caller's to mend", async () => {
-    await admin(env, "vendor-key set --vendor vendor-b", "sk-canary-wrong-0123");
-    const { status, code } = await call(service, vendor, key);
-    assert.deepEqual([status, code], [401, "invalid_vendor_api_key"]);
-    await admin(env, "vendor-key set --vendor vendor-b", stored);
-  });
+  await t.step(
+    "the vendor's refusal of a stored key is reported as the caller's to fix",
+    async () => {
+      await admin(env, "vendor-key set --vendor vendor-b", "sk-canary-wrong-0123");
+      const { status, code } = await call(service, vendor, key);
+      assert.deepEqual([status, code], [401, "invalid_vendor_api_key"]);
+      await admin(env, "vendor-key set --vendor vendor-b", stored);
+    },
+  );
   await t.step("records name the mode and charge nothing", async () => {
     const answer = await fetch(`${service.baseUrl}/api/v1/exports`, {
       method: "POST",

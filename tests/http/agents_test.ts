@@ -46,7 +46,7 @@ Deno.test("sessions and users are those that agents name, in headers and in Clau
   assert.equal(refused.status, 400, await refused.text());
 });
 
-Deno.test("a loaded tool is told of in words where the vendor has no reference to it", async () => {
+Deno.test("a loaded tool is described in text where the vendor has no reference to it", async () => {
   world().play(answered);
   const body = {
     max_tokens: 9,

@@ -107,7 +107,7 @@ Deno.test("where a later batch fails, those before it are paid for: the vendor b
   assert.equal(row!.charged_usd, (400 * 200 / 1e9).toFixed(9));
 });
 
-Deno.test("what vendor-d can't be told is named; token numbers and too many texts are refused", async () => {
+Deno.test("fields that vendor-d lacks are named; token numbers and too many texts are refused", async () => {
   const before = asked().length;
   const more = { model: "google/gemini-embedding-2", input: "x", user: "ada", truncate: "END" };
   const { response } = await client().embeddings
@@ -152,7 +152,7 @@ Deno.test("what vendor-d can't be told is named; token numbers and too many text
   assert.equal(asked().length, before + 1, "vendor-d was not asked");
 });
 
-Deno.test("vendors without embeddings are told by those that have them", async () => {
+Deno.test("the refusal of a vendor without embeddings names those that have them", async () => {
   for (const model of ["anthropic/claude-opus-5", "xai/grok-4.3"]) {
     const answer = await service().post("/chat/v1/embeddings", { model, input: "x" });
     const { error } = await answer.json();

@@ -191,7 +191,7 @@ Deno.test("another account's rows are never seen, whatever is filtered", async (
   });
 });
 
-Deno.test("an export is no call: it leaves no row and names no transaction", async () => {
+Deno.test("an export is not a call: it leaves no row and has no transaction id", async () => {
   const { post, rows } = service();
   const answer = await post(path, { start_date: start });
   assert.equal(answer.headers.get("x-transaction-id"), null);

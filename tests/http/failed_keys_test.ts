@@ -3,7 +3,7 @@ import { FakeClock } from "../../src/base/clock.ts";
 import { mintKey } from "../../src/keys/credential.ts";
 import { startTestService } from "../support/service.ts";
 
-Deno.test("a flood of wrong keys is told to wait, and no valid key of its address is refused", async () => {
+Deno.test("a flood of wrong keys gets Retry-After, and no valid key of its address is refused", async () => {
   await using service = await startTestService({ env: { TRUST_PROXY: "true" } });
   const unseen = await service.createKey();
   const ask = async (key: string, address = "203.0.113.7") => {

@@ -118,7 +118,7 @@ const hostile: readonly Hostile[] = [
     param: "model",
   },
   {
-    name: "a model that is no text",
+    name: "a model that is not a string",
     body: form(field("model", "\xff"), ...good.slice(1)),
     status: 404,
     param: "model",
@@ -162,7 +162,7 @@ const hostile: readonly Hostile[] = [
     param: name,
     says: /text, not a file/,
   })),
-  { name: "n that is no number", body: form(...good, field("n", "many")), param: "n" },
+  { name: "n that is not a number", body: form(...good, field("n", "many")), param: "n" },
   { name: "n beyond all bounds", body: form(...good, field("n", "9".repeat(40))), param: "n" },
   {
     name: "a name of the language's own",

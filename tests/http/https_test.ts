@@ -80,7 +80,7 @@ Deno.test("a stream over HTTPS carries the security headers too", async () => {
   client.close();
 });
 
-Deno.test("plain HTTP is not served off loopback, unless that is said", () => {
+Deno.test("plain HTTP is served off loopback only if that is configured", () => {
   const data = { DATA_DIR: "/tmp/never-made" };
   for (const HOST of ["0.0.0.0", "::", "192.0.2.1", "gateway.example"]) {
     assert.throws(

@@ -199,7 +199,7 @@ testScenarios(service, [
   },
 ]);
 
-Deno.test("a good key is taken in X-API-Key, beside an Authorization that is no key", async () => {
+Deno.test("a valid key is accepted in X-API-Key, beside an Authorization that is not a key", async () => {
   const { key } = service();
   for (const more of [{}, { authorization: "Bearer sk-of-a-client-library" }]) {
     const headers = { "x-api-key": key, ...more };

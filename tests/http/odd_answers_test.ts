@@ -33,7 +33,7 @@ const usages = (value: unknown) => [
 ];
 
 for (const value of [-5, 2.5, "7", 1e300]) {
-  Deno.test(`usage of ${JSON.stringify(value)} is none: what was said is counted and charged`, async () => {
+  Deno.test(`usage of ${JSON.stringify(value)} is none: the text is counted and charged`, async () => {
     for (const { model, answer } of usages(value)) {
       world().play((exchange) => exchange.answer(200, answer));
       const body = { model, messages: hello };

@@ -134,7 +134,7 @@ Deno.test("openai library: the service key in X-API-Key, beside a key that is no
   assert.equal(answer.choices[0]!.finish_reason, "stop");
 });
 
-Deno.test("openai library: several answers at once (n) are told apart and counted together", async () => {
+Deno.test("openai library: several answers at once (n) are separate and counted together", async () => {
   const client = openai(service());
   const { data, response } = await client.chat.completions
     .create({ model: "vendor-b/gpt-4.1", messages, n: 3 }).withResponse();

@@ -134,7 +134,7 @@ eachService(
   },
 );
 
-Deno.test("what the vendor refuses costs nothing, and its reason is told", async () => {
+Deno.test("a call that the vendor refuses costs nothing, and its reason is shown", async () => {
   const service = common();
   const had = await balance(service);
   for (const call of calls) {

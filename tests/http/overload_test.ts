@@ -9,7 +9,7 @@ import { createFrontDoor } from "../../src/http/front_door.ts";
 import { startSimulatedService, type TestService } from "../support/service.ts";
 import { within } from "../support/within.ts";
 
-Deno.test("an account that has its share under way is told so in its dialect, and others aren't", async () => {
+Deno.test("an account at its share of concurrent calls is refused in its dialect, others aren't", async () => {
   await using service = await startSimulatedService({ CALLS_IN_FLIGHT_MAX: "16" });
   const made = await service.admin("account", "create", "--name", "other");
   assert.equal(made.exitCode, 0);

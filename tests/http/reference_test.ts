@@ -37,7 +37,7 @@ Deno.test("nothing on the page is inline", async () => {
   assert.doesNotMatch(page, /<style|style=|\son\w+=|<script(?![^>]*\ssrc="\/)/);
 });
 
-Deno.test("the bundle is sent packed, and unpacked to who takes no gzip", async () => {
+Deno.test("the bundle is sent compressed, and uncompressed to clients without gzip", async () => {
   const sizes = await Promise.all(
     ["gzip", "identity"].map((encoding) =>
       new Promise((done, fail) => {

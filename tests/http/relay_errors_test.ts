@@ -250,7 +250,7 @@ const failures: readonly Failure[] = [
     code: "upstream_invalid_response",
   },
   {
-    name: "200 with JSON that is no answer",
+    name: "200 with JSON that is not an answer",
     script: answers(200, { ok: true, inner }),
     status: 502,
     type: "upstream_error",
@@ -307,7 +307,7 @@ const failures: readonly Failure[] = [
 
 for (const stream of [false, true]) {
   // At once, since some of them wait: the table takes as long as its slowest row.
-  Deno.test(`a vendor's failure is told through the table${stream ? ", streamed" : ""}`, async (t) => {
+  Deno.test(`a vendor's failure becomes the error of our table${stream ? ", streamed" : ""}`, async (t) => {
     await Promise.all(failures.map((failure) =>
       t.step({
         name: `${failure.name} is ${failure.status} ${failure.code}`,

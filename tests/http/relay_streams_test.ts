@@ -111,7 +111,7 @@ const endings: readonly BadEnding[] = [
     basis: "estimated",
   },
   {
-    name: "an event that is no JSON",
+    name: "an event that is not JSON",
     script: begun(words, async (exchange) => {
       await exchange.write("data: <html>inner words</html>\n\n");
       await exchange.end();

@@ -106,7 +106,7 @@ const wrongBodies: readonly WrongBody[] = [
   wrong("n beyond the limit", { model, messages: hello, n: 129 }, "n", /at most 128/),
   wrong("user a number", { model, messages: hello, user: 7 }, "user", /a string/),
   {
-    name: "the model given twice",
+    name: "the model twice",
     body:
       `{"model":"${model}","messages":[{"role":"user","content":"x"}],"model":"vendor-g/grok-4.3"}`,
     code: "invalid_value",
@@ -114,7 +114,7 @@ const wrongBodies: readonly WrongBody[] = [
     message: /^model: duplicate field/,
   },
   {
-    name: "a field that we don't know given twice",
+    name: "an unknown field twice",
     body: `{"model":"${model}","messages":[{"role":"user","content":"x"}],"seed":1,"seed":2}`,
     code: "invalid_value",
     param: "seed",
@@ -206,7 +206,7 @@ testScenarios(service, [
   },
 ]);
 
-Deno.test("what is wrong with a request reaches no vendor, makes no row and is no error in the log", async () => {
+Deno.test("an invalid request reaches no vendor, makes no row and is not logged as an error", async () => {
   const { simulators, before, rows, log, post } = service();
   const calls = () => simulators.requests("vendor-b").length;
   const [calledBefore, rowsBefore] = [calls(), (await rows()).length];

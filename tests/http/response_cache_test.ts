@@ -106,7 +106,7 @@ for (const [name, form] of Object.entries(callers)) {
   }
 }
 
-Deno.test("without a TTL nothing is kept, given or said", async () => {
+Deno.test("without a TTL nothing is stored, returned or announced", async () => {
   const call = callers["chat, passed through"]!(fresh(), false);
   const plain = await post(call, {});
   assert.equal(plain.cache, null);

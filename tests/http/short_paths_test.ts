@@ -54,7 +54,7 @@ Deno.test("/v1 is /chat/v1 for the clients of Anthropic and Google, too", async 
   assert.ok(count > 0);
 });
 
-Deno.test("a temperature that no vendor takes is the caller's error, whoever is asked", async () => {
+Deno.test("a temperature that no vendor accepts is the caller's error, whatever the vendor", async () => {
   for (
     const model of ["openai/gpt-4.1", "anthropic/claude-sonnet-4-6", "google/gemini-2.5-flash"]
   ) {

@@ -6,7 +6,7 @@ import {
   wholeAnswer,
 } from "../support/service_scripted.ts";
 
-Deno.test("beyond its streams an account is told when to come back, and its other calls go on", async () => {
+Deno.test("beyond its streams an account gets Retry-After, and its other calls continue", async () => {
   await using service = await startScriptedService({ STREAMS_PER_ACCOUNT_MAX: "2" });
   const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const open = (until: Promise<void>): Script => async (exchange) => {

@@ -54,7 +54,7 @@ Deno.test("Google's client with its program's sampling is answered by reasoning 
   world().play();
 });
 
-Deno.test("what was left out is named; a strict caller is told in place of it", async () => {
+Deno.test("dropped fields are named; a strict caller is refused instead", async () => {
   world().play(refusing);
   const path = "/chat/v1/models/vendor-b/gpt-5-mini:generateContent";
   const body = {

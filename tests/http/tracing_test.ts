@@ -243,7 +243,7 @@ const toolAnswer = {
   }],
 };
 
-Deno.test("what was said is in a span where that is asked for, in the form of the conventions", async () => {
+Deno.test("messages are in a span where that is enabled, in the form of the conventions", async () => {
   await using collector = startCollector();
   await using service = await start(collector, {
     OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT,

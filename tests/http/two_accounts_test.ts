@@ -50,7 +50,7 @@ async function idsOf({ post }: TestService): Promise<Record<string, string>> {
   return ids as Record<string, string>;
 }
 
-Deno.test("no endpoint tells or changes anything of another account", async () => {
+Deno.test("no endpoint reveals or changes anything of another account", async () => {
   await using service = await startSimulatedService();
   const { admin, post, rows } = service;
   await admin("account", "create", "--name", "others");

@@ -84,7 +84,7 @@ async function balance(at: ScriptedVendors): Promise<number> {
   return Number((json as { balance_usd: string }).balance_usd);
 }
 
-Deno.test("a report beyond belief is charged as set aside, and the next call is no 402", async () => {
+Deno.test("an implausible report is charged as reserved, and the next call is not a 402", async () => {
   for (const dialect of dialectNames) {
     const had = await balance(service());
     const answer = answers[dialect](1e15, 7);

@@ -123,7 +123,7 @@ const breaks: readonly Pick<Ending, "name" | "act" | "code" | "row">[] = [
     row: "failed",
   },
   {
-    name: "an event that is no JSON",
+    name: "an event that is not JSON",
     act: (exchange, words) => last(exchange, 'data: {"oops\n\n', ...words.end),
     code: "upstream_invalid_response",
     row: "failed",
@@ -145,7 +145,7 @@ const broken = breaks.map((ending): Ending => ({
 for (const ending of [...unusable, ...others, ...broken]) {
   for (const vendor of dialectNames) {
     const name = `${ending.name}${ending.stream ? " (streamed)" : ""} from a vendor of ${vendor}`;
-    Deno.test(`${name} is told in every caller's words`, async () => {
+    Deno.test(`${name} is reported in every caller's dialect`, async () => {
       // What waits for a timeout waits together.
       const cells = dialectNames.map((caller) => checkEnding(ending, caller, vendor));
       for (const cell of await Promise.allSettled(cells)) {

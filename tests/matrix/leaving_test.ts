@@ -17,7 +17,7 @@ const endings: Readonly<Record<DialectName, RegExp>> = {
 };
 
 for (const dialect of dialectNames) {
-  Deno.test(`who leaves at the end of a ${dialect} stream has cancelled nothing`, async () => {
+  Deno.test(`leaving at the end of a ${dialect} stream cancels nothing`, async () => {
     const vendorsEnd = Promise.withResolvers<void>();
     const answer = await begin(dialect, vendorsEnd.promise);
     const seen = await readUntil(answer, endings[dialect]);
@@ -35,7 +35,7 @@ for (const dialect of dialectNames) {
     );
   });
 
-  Deno.test(`who leaves before the end of a ${dialect} stream has cancelled it`, async () => {
+  Deno.test(`leaving before the end of a ${dialect} stream cancels it`, async () => {
     const vendorsEnd = Promise.withResolvers<void>();
     const answer = await begin(dialect, vendorsEnd.promise, vendorWords[dialect].begin);
     await readUntil(answer, /I am/);

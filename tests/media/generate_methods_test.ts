@@ -142,7 +142,7 @@ Deno.test("what is wrong is refused in the dialect's own error form, by name", a
   }
 });
 
-Deno.test("a drawn picture is stored apart and recorded with its call", async () => {
+Deno.test("a generated image is stored separately and recorded with its call", async () => {
   const answer = await service().post(
     "/vendor-d/v1/models/imagen-4.0-generate-001:predict",
     { instances: [{ prompt: "A red door." }], parameters: { sampleCount: 1 } },

@@ -84,7 +84,7 @@ Deno.test("withheld pictures are counted, and only those made are charged", asyn
   assert.equal(answer.body.cost_usd, "0.120000000");
 });
 
-Deno.test("the rest is given where one of several calls fails", async () => {
+Deno.test("the rest is returned where one of several calls fails", async () => {
   const answer = await generateImage(service(), {
     provider: "vendor-d",
     prompt: "Two boats [error:400x1]",

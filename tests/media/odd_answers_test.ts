@@ -104,7 +104,7 @@ for (const name of ["pictures", "unified pictures", "speech"]) {
   });
 }
 
-Deno.test("sound that comes in one piece with an error after it is given, and paid", async () => {
+Deno.test("audio that comes in one piece before an error is returned, and charged", async () => {
   const { answer, post, row } = service();
   const sound = new Uint8Array(48_000).fill(7);
   const delta = JSON.stringify({ type: "speech.audio.delta", audio: sound.toBase64() });
@@ -195,7 +195,7 @@ Deno.test("the unified body takes a list without pictures for a refusal", async 
   }
 });
 
-Deno.test("a refusal of the vendor's says why, costs nothing and is told in our shape", async () => {
+Deno.test("a vendor's refusal has its reason, costs nothing and is an error of our form", async () => {
   const refusal = {
     message: "Your request was rejected by the safety system.",
     type: "image_generation_user_error",

@@ -126,7 +126,7 @@ Deno.test("a character is a code point, and a vendor paid by them is paid for ea
   assert.equal(spoken.cost_usd, (characters * 4.2e-6).toFixed(9));
 });
 
-Deno.test("a stream that is cut breaks the connection and is charged for what was heard", async () => {
+Deno.test("a stream that is cut breaks the connection and is charged for the audio that was sent", async () => {
   for (const provider of ["vendor-b", "vendor-d", "vendor-g"]) {
     const answer = await service().post("/tts/v1/generate", {
       provider,

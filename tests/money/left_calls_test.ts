@@ -133,7 +133,7 @@ async function call(service: TestService, path: string, body: unknown, most: num
   return { charged: Number(rows[0]!.charged_usd), basis: rows[0]!.billing_basis, text };
 }
 
-Deno.test("who leaves at the end of an answer pays for its searches, pictures, tier and history", async () => {
+Deno.test("a caller that leaves at the end of an answer pays for its searches, images, tier and history", async () => {
   let answer: Parts = ["", ""];
   let isWhole = true;
   const script = async (exchange: FakeExchange) => {
@@ -173,7 +173,7 @@ Deno.test("who leaves at the end of an answer pays for its searches, pictures, t
   }
 });
 
-Deno.test("who leaves while the last of several pictures is drawn pays for those that came", async () => {
+Deno.test("a caller that leaves before the last of several images pays for those that came", async () => {
   const leaving = new AbortController();
   let asked = 0;
   await using vendor = await startFakeVendor(async (exchange) => {
@@ -201,7 +201,7 @@ Deno.test("who leaves while the last of several pictures is drawn pays for those
   assert.deepEqual([status, charged_usd, billing_basis], ["cancelled", "0.160000000", "reported"]);
 });
 
-Deno.test("who leaves in the middle of a whole media answer pays as if its vendor had cut it", async () => {
+Deno.test("a caller that leaves in the middle of a whole media answer pays as if the vendor had cut it", async () => {
   let leaving = new AbortController();
   let isCut = true;
   let begin = '{"data":[{"';

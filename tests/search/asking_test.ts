@@ -164,7 +164,7 @@ Deno.test("with a vendor key of the caller's own no price is needed for a search
   assert.match(text, /url_citation/);
 });
 
-Deno.test("a caller's own function of the search's name is told apart from it", async () => {
+Deno.test("a caller's own function with the search's name is distinguished from it", async () => {
   const [endpoint] = bodies.responses("", "", true);
   service().silence();
   const answer = await service().post(endpoint, {

@@ -12,7 +12,7 @@ async function refused(path: string, expected: RegExp): Promise<void> {
   });
 }
 
-Deno.test("a second process is told who holds the directory, until that one is killed", () =>
+Deno.test("a second process names the one that holds the directory, until that one is killed", () =>
   withFolder(async (folder) => {
     await using holder = new Child("hold_data_dir.ts", folder);
     await holder.printed("holding");

@@ -92,7 +92,7 @@ Deno.test("a first start that is killed at any moment leaves a directory that op
     }
   }));
 
-Deno.test("a process that is killed while it writes loses nothing that it was told is written", () =>
+Deno.test("a process that is killed while it writes loses no confirmed write", () =>
   withFolder(async (folder) => {
     const path = `${folder}/database`;
     let written = 0;

@@ -49,7 +49,7 @@ Deno.test("what was written is there after closing and opening again", () =>
     await second.close();
   }));
 
-Deno.test("a closed database refuses queries, and closing again is no error", () =>
+Deno.test("a closed database refuses queries, and closing it again is not an error", () =>
   withFolder(async (folder) => {
     const database = await open(folder);
     await Promise.all([database.close(), database.close()]);
@@ -98,7 +98,7 @@ Deno.test("a statement that is repeated is parsed once, and planned for all valu
     assert.deepEqual(await preparedLike(database, "as custom"), []);
   }));
 
-Deno.test("statements are parsed anew after a change of tables and after an error", () =>
+Deno.test("statements are parsed again after a change of tables and after an error", () =>
   withTable(async (database) => {
     await database.query("create unique index on things (x)");
     const add = (x: number) => database.query("insert into things values ($1)", [x]);
@@ -125,7 +125,7 @@ Deno.test("statements are parsed anew after a change of tables and after an erro
     assert.deepEqual((await read("select * from things order by x"))[0], { x: 1, y: "3" });
   }));
 
-Deno.test("plans are made anew when tables have grown, and statements are kept in bounds", () =>
+Deno.test("plans are made again when tables have grown, and the number of statements is bounded", () =>
   withTable(async (database) => {
     const look = () => database.query("select x as grown from things where x = $1", [1]);
     for (let run = 0; run < 10; run++) await look();
@@ -143,7 +143,7 @@ Deno.test("plans are made anew when tables have grown, and statements are kept i
     assert.ok(!kept.some(({ statement }) => statement === "select 10 as many"));
   }));
 
-Deno.test("a directory that is no database is refused in one line and left as it is", () =>
+Deno.test("a directory that is not a database is refused in one line and left as it is", () =>
   withFolder(async (folder) => {
     await Deno.mkdir(`${folder}/database`);
     await Deno.writeTextFile(`${folder}/database/letter.txt`, "dear");
@@ -195,7 +195,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "where the disk is full that is said, and nobody is sent for a backup",
+  name: "a full disk is reported as such, without advice to restore a backup",
   // Only a disk of its own can be full for this test alone.
   ignore: !await canMount(),
   fn: () =>
@@ -240,7 +240,7 @@ async function refused(path: string, expected = / can't be opened /): Promise<vo
   });
 }
 
-Deno.test("work in the database's thread shares the database, and a broken one is opened anew", () =>
+Deno.test("work in the database's thread shares the database, and a broken one is reopened", () =>
   withFolder(async (folder) => {
     await copyMigrated(`${folder}/database`);
     const module = new URL("./programs/swallowing_thread.ts", import.meta.url);

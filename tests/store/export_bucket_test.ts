@@ -21,7 +21,7 @@ async function* pieces(count: number, failure?: Error) {
   if (failure) throw failure;
 }
 
-Deno.test("an upload whose source fails is ended: its parts are given up, nothing is there", async () => {
+Deno.test("an upload whose source fails is aborted: its parts are removed, and there is no file", async () => {
   await using store = await startBucket();
   const failing = bucketOf(store).save(file, pieces(50, new Error("the source ended")));
   await assert.rejects(failing, /^Error: the source ended$/);

@@ -145,7 +145,7 @@ Deno.test("a page of zeros or another's bytes in the middle costs the calls on i
     }
   }));
 
-Deno.test("a record that was not written whole is told as that, with and without zeros behind it", () =>
+Deno.test("an incomplete record is reported as such, with and without zeros after it", () =>
   withFolder(async (folder) => {
     const { bytes, calls } = await written(`${folder}/whole`, 5);
     const torn = bytes.subarray(0, bytes.length - 3);

@@ -85,7 +85,7 @@ Deno.test("in the file of its beginning a call's end doesn't hold the request's 
   assert.ok(bytes > once && bytes < once + 5000, `${bytes} bytes for ${once}`);
 });
 
-Deno.test("a picture that holds a record of the journal is no record when its own is damaged", async () => {
+Deno.test("an image that contains a journal record is not read as one when its own record is damaged", async () => {
   await withFolder(async (folder) => {
     const forged = await withFolderOf(interaction(8, "forged", { chargedNanos: 1n }));
     const content = forged;

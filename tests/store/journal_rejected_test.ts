@@ -30,7 +30,7 @@ async function withRejected(days: readonly number[]) {
   };
 }
 
-Deno.test("rejected records go at the age of rows, what callers said at that of payloads", async () => {
+Deno.test("rejected records are erased at the age of rows, their payloads at that of payloads", async () => {
   await using at = await withRejected([1, 10, 20]);
   const before = await at.read();
   const counts = await at.journal.expire({ rowsBefore: day(5), payloadsBefore: day(15) });

@@ -25,7 +25,7 @@ function take(folder: string, left: readonly string[], recover = () => Promise.r
   return taken.then(() => ({ lines, ids }));
 }
 
-Deno.test("refused rows and unreadable bytes of a worker that is no more are kept beside ours", () =>
+Deno.test("rejected rows and unreadable bytes of a worker that has ended are stored beside ours", () =>
   withFolder(async (folder) => {
     const left = workerDir(folder, 3);
     await write(`${folder}/journal/rejected.jsonl`, "{1}\n");

@@ -352,7 +352,7 @@ onPostgres("of two processes that start on an empty database one applies every s
   }
 });
 
-Deno.test("files that are no steps are left aside, and two steps of one number are refused", async () => {
+Deno.test("files that are not steps are ignored, and two steps with one number are refused", async () => {
   const folder = await Deno.makeTempDir();
   const directory = new URL(`file://${folder}/`);
   try {

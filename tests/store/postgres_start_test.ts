@@ -26,7 +26,7 @@ async function refused(address: string, expected: RegExp): Promise<void> {
   );
 }
 
-Deno.test("a wrong password is told", { ignore: !available }, async () => {
+Deno.test("a wrong password is reported", { ignore: !available }, async () => {
   const address = new URL((await startPostgres()).url("postgres"));
   address.password = password;
   await refused(address.href, /refuses this user or password/);
@@ -34,22 +34,22 @@ Deno.test("a wrong password is told", { ignore: !available }, async () => {
   await refused(address.href, /refuses this user or password/);
 });
 
-Deno.test("an unknown database is told", { ignore: !available }, async () => {
+Deno.test("an unknown database is reported", { ignore: !available }, async () => {
   await refused((await startPostgres()).url("missing"), /no database of that name/);
 });
 
-Deno.test("a port where nobody listens is told", async () => {
+Deno.test("a port without a listener is reported", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   listener.close();
   await refused(`postgres://user:${password}@127.0.0.1:${port}/x`, /ECONNREFUSED\); start it/);
 });
 
-Deno.test("a host that does not exist is told", async () => {
+Deno.test("a host that does not exist is reported", async () => {
   await refused(`postgres://user:${password}@host.invalid/x`, /host\.invalid can't be reached/);
 });
 
-Deno.test("what is no address is told without showing it", async () => {
+Deno.test("an invalid URL is reported without showing it", async () => {
   for (
     const wrong of [`postgres://user:${password}@:x/y`, password, "", `postgres://${password}@/x`]
   ) {
@@ -57,7 +57,7 @@ Deno.test("what is no address is told without showing it", async () => {
   }
 });
 
-Deno.test("a server that takes connections and says nothing is given up", async () => {
+Deno.test("a server that accepts connections and stays silent is given up", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const taken: Deno.Conn[] = [];
   const accepting = (async () => {
@@ -85,7 +85,7 @@ Deno.test("a proxy that hangs up on every connection is given up", async () => {
   await accepting;
 });
 
-Deno.test("what speaks another protocol is given up", async () => {
+Deno.test("a server with another protocol is given up", async () => {
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
     () => new Response(),
@@ -275,7 +275,7 @@ Deno.test("a server does not start on a database that takes no writes", {
   await Deno.remove(dataDir, { recursive: true });
 });
 
-Deno.test("a command that writes tells a standby from a database that is away", {
+Deno.test("a command that writes distinguishes a standby from a database that is away", {
   ignore: !available,
 }, async () => {
   const server = await startPostgres();

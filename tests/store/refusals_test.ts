@@ -132,7 +132,7 @@ eachDatabase(
   },
 );
 
-Deno.test("while the store is away memory is bounded, and what is not counted is told", async () => {
+Deno.test("while the store is away memory is bounded, and uncounted refusals are reported", async () => {
   const added: [readonly RefusedRequest[], readonly RefusalCount[]][] = [];
   const told: number[] = [];
   const begun = Promise.withResolvers<void>();

@@ -26,7 +26,7 @@ async function openCounted(): Promise<{ database: PGlite; syncs: () => number; e
   return { database, syncs: () => syncs, end };
 }
 
-Deno.test("a commit of the embedded database is synced before it is told, and so is a checkpoint", async () => {
+Deno.test("a commit of the embedded database is synced before it is confirmed, and so is a checkpoint", async () => {
   const { database, syncs, end } = await openCounted();
   try {
     const { rows } = await database.query("show fsync");
@@ -47,7 +47,7 @@ Deno.test("a commit of the embedded database is synced before it is told, and so
 });
 
 Deno.test({
-  name: "a commit whose sync fails is not told as done",
+  name: "a commit whose sync fails is not confirmed",
   // PostgreSQL stops where it stands, with a timer of its own.
   sanitizeOps: false,
   sanitizeResources: false,

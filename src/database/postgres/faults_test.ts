@@ -39,7 +39,7 @@ for (
   });
 }
 
-Deno.test("what is no error of a database counts against the row", () => {
+Deno.test("an error that is not the database's counts against the row", () => {
   const bug = new TypeError("x is undefined");
   assert.equal(asRowFault(bug), bug);
   const driver = Object.assign(new Error("too many"), { code: "MAX_PARAMETERS_EXCEEDED" });

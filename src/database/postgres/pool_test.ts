@@ -92,7 +92,7 @@ Deno.test("a full server's refusal waits for a connection that there is", async 
   await pool.close();
 });
 
-Deno.test("a full server that has given nothing is an error", async () => {
+Deno.test("a full server that has accepted no connection is an error", async () => {
   const { pool, made } = setUp(3, false);
   const full = failure("53300");
   const use = pool.use(() => Promise.resolve());
@@ -101,7 +101,7 @@ Deno.test("a full server that has given nothing is an error", async () => {
   await pool.close();
 });
 
-Deno.test("a connection that was given up is not used again", async () => {
+Deno.test("an abandoned connection is not used again", async () => {
   const { pool, made } = setUp(1);
   const next = pool.use((connection) => connection.end());
   const waiting = pool.use((connection) => Promise.resolve(connection));
@@ -111,7 +111,7 @@ Deno.test("a connection that was given up is not used again", async () => {
   await pool.close();
 });
 
-Deno.test("when the server is lost its idle connections are ended and those who wait are told", async () => {
+Deno.test("when the server is lost, its idle connections are closed and waiting callers get an error", async () => {
   const { pool, made } = setUp(1);
   await pool.use(() => Promise.resolve());
   const lost = failure("CONNECT_TIMEOUT");

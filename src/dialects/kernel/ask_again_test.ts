@@ -55,7 +55,7 @@ Deno.test("every dialect's request loses tags and streaming, and gets the model 
   assert.deepEqual(JSON.parse(native.bodyText), { contents });
 });
 
-Deno.test("a text that is no JSON object can't be asked again", () => {
+Deno.test("a text that is not a JSON object can't be sent again", () => {
   for (const text of ["", "[]", '{"model": "m", "messages": [{"ro', "3"]) {
     assert.throws(() => askAgain(chat, text, "m"));
   }
@@ -79,7 +79,7 @@ Deno.test("an answer's words are the first choice's, without reasoning", () => {
   assert.equal(answerText(chat, answer), "Yes.");
 });
 
-Deno.test("a request's words say who said what", () => {
+Deno.test("a request's texts have their roles", () => {
   const request = finish(chat.decodeRequest({
     model: "m",
     messages: [

@@ -32,7 +32,7 @@ Deno.test("an answer without a usable index has that of its place", () => {
   for (const value of [0, 1, 127]) assert.equal(choiceIndex(value, 7), value);
 });
 
-Deno.test("who tells something else than a count has not counted; who tells nothing has not erred", () => {
+Deno.test("a value that is not a count is a miscount, a missing one is not", () => {
   for (const value of [-1, 0.5, "7", 1e300, NaN, {}, true]) {
     assert.equal(miscounts({ a: 1, b: value }, "a", "b"), true, String(value));
   }

@@ -38,12 +38,12 @@ Deno.test("what has no ratio within two percent is refused with the list", () =>
   );
 });
 
-Deno.test("a vendor of one resolution is not told it", () => {
+Deno.test("a vendor with one resolution doesn't get it", () => {
   const got = asRatio({ ...nothing, resolution: "1K" }, { ...model, resolutions: ["1K"] });
   assert.deepEqual(got, { ratio: undefined, resolution: undefined });
 });
 
-Deno.test("a resolution is told by the number of pixels", () => {
+Deno.test("a resolution is derived from the number of pixels", () => {
   assert.equal(resolutionOf({ width: 1024, height: 1024 }), "1K");
   assert.equal(resolutionOf({ width: 2048, height: 2048 }), "2K");
   assert.equal(resolutionOf({ width: 3840, height: 2160 }), "2K");

@@ -39,7 +39,7 @@ Deno.test("pointers are decoded, anchors and ids are found", () => {
   assert.equal(new SchemaRefs(schema).resolve("#/constructor"), undefined);
 });
 
-Deno.test("recursion is told, through the root, a definition or a property", () => {
+Deno.test("recursion is detected through the root, a definition or a property", () => {
   const tree = { $defs: { N: { properties: { next: { $ref: "#/$defs/N" } } } }, $ref: "#/$defs/N" };
   assert.equal(inlineRefs(tree).problem, "recursive");
   assert.ok(isRecursive({ properties: { me: { $ref: "#" } } }));

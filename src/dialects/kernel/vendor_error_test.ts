@@ -109,7 +109,7 @@ const shapes: Shape[] = [
     httpStatus: 413,
     read: { isPage: true, status: 413 },
   },
-  { name: "nothing said", body: {}, read: {} },
+  { name: "no message", body: {}, read: {} },
   { name: "an empty list", body: [], httpStatus: 500, read: { status: 500 } },
   { name: "a number", body: 7, httpStatus: 500, read: { status: 500 } },
   { name: "wrong types everywhere", body: { error: { message: {}, code: [], type: 1 } }, read: {} },

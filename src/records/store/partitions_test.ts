@@ -37,7 +37,7 @@ Deno.test("a month is opened once, and again where retention dropped it before t
   assert.deepEqual(asked.splice(0), ["write", months[1], "write"]);
 });
 
-Deno.test("rows whose partition never stays are given up, another failure at once", async () => {
+Deno.test("rows whose partition keeps disappearing are given up, those with another failure at once", async () => {
   for (const [code, attempts] of [["23514", 20], ["40001", 1]] as const) {
     let tried = 0;
     const partitions = new Partitions(answering().database);

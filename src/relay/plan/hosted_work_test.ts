@@ -83,7 +83,7 @@ const cases: readonly {
     used: { webSearches: 20, input: 320_000, region: "us" },
   },
   {
-    name: "an advisor that is dearer than who asks it",
+    name: "an advisor that costs more than its caller",
     label: "vendor-c",
     model: "claude-haiku-5-5",
     body: { tools: [{ type: "advisor_20260301", name: "advisor", model: "claude-fable-5-1" }] },

@@ -149,7 +149,7 @@ Deno.test("only an answer that goes on until the end is ended by it", () => {
   assert.equal(read(`${half}0\r\n`, { closes: true }).isWhole, false, "without its last line");
 });
 
-Deno.test("headers that are no names of ours, and the first of those that count once", () => {
+Deno.test("a header named 'constructor' is read like others, and of a repeated content type the first counts", () => {
   const { heads } = read(
     `${ok}constructor: a\r\nconstructor: b\r\nContent-Type: a\r\ncontent-type: b\r\n\r\n`,
   );

@@ -47,7 +47,7 @@ Deno.test("times are minutes in UTC, and a span of one's own gives way to a pres
   assert.equal(preset.fields.toString(), "range=1h");
 });
 
-Deno.test("what can't be read is said and narrows nothing", () => {
+Deno.test("an invalid filter is reported and filters nothing", () => {
   const params = "from=yesterday&to=2026-13-40&cost_min=cheap&cost_max=1e9&latency_min=-5&range=x";
   const { query, problems, fields } = read(params);
   assert.deepEqual(query, {});

@@ -36,7 +36,7 @@ Deno.test("this month ends with today, the last one is whole, whatever their len
   assert.deepEqual([dayText(from), dayText(to)], ["2025-12-01", "2026-01-01"]);
 });
 
-Deno.test("where nothing is asked for, the shortest range that has the first call is shown", () => {
+Deno.test("by default the shortest range that includes the first call is shown", () => {
   const first = (text: string) => readRange(() => undefined, now, new Date(text)).key;
   assert.equal(first("2026-11-21T12:00:00Z"), "24h");
   assert.equal(first("2026-11-20T12:00:00Z"), "7d");
@@ -69,7 +69,7 @@ Deno.test("more than three months are shown by week, the last as far as the rang
   assert.equal(stepOf(range, Date.UTC(2026, 3, 10)), 14);
 });
 
-Deno.test("dates that make no range are said, and the usual one is shown", () => {
+Deno.test("an invalid range is reported, and the default one is shown", () => {
   const fieldErrors: Record<string, string>[] = [
     { from: "2026-02-30", to: "2026-03-01" },
     { from: "<script>", to: "2026-03-01" },

@@ -11,7 +11,7 @@ import { generations } from "./generations.ts";
 
 const modern = "gpt-image-1.5";
 
-Deno.test("only dall-e is told the response format, since gpt-image refuses it", () => {
+Deno.test("only dall-e gets the response format, since gpt-image refuses it", () => {
   for (const model of ["gpt-image-1", modern, "gpt-image-2", "chatgpt-image-latest"]) {
     const [body] = bodiesOf(generations, imageAsk(model));
     assert(!("response_format" in body!), model);

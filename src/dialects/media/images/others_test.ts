@@ -89,7 +89,7 @@ Deno.test("the aggregator takes nearly everything, but a size or a resolution", 
   );
 });
 
-Deno.test("the aggregator's cost is read as the vendor told it", () => {
+Deno.test("the aggregator's cost is read as the vendor reported it", () => {
   const answer = aggregated.decode({
     data: [{ image_url: { url: "data:image/png;base64,aGk=" } }],
     usage: { prompt_tokens: 5, completion_tokens: 1290, cost: 0.039 },

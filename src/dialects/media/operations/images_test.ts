@@ -117,7 +117,7 @@ Deno.test("a stream that ends before its picture costs the partial ones that it 
   assert.deepEqual([usage.output, usage.imageOutput, basis], [100, 100, "estimated"]);
 });
 
-Deno.test("errors among events are told, in each of their forms; rubbish is passed over", () => {
+Deno.test("errors among events are reported, in each of their forms; garbage is skipped", () => {
   const reader = readerOf(imageGenerations, { ...body, stream: true });
   const said = { error: { message: "Blocked.", code: "moderation_blocked" } };
   const { error } = reader.event(eventOf({ type: "error", ...said }));

@@ -98,7 +98,7 @@ Deno.test("events that were cut are estimated, also after the usage came", () =>
   assert.equal(reader.outcome({ isComplete: false, price: undefined })!.basis, "estimated");
 });
 
-Deno.test("an end without sound costs nothing, an error among events is told", () => {
+Deno.test("an end without audio costs nothing, and an error among events is reported", () => {
   const reader = readerOf(speech, body);
   reader.event(done({ input_tokens: 9, output_tokens: 0 }));
   assert.equal(reader.outcome(whole), undefined);
@@ -109,7 +109,7 @@ Deno.test("an end without sound costs nothing, an error among events is told", (
   }
 });
 
-Deno.test("text in the place of sound is no answer", () => {
+Deno.test("text in the place of audio is not an answer", () => {
   assert.throws(
     () => readerOf(speech, body).whole('{"ok":true}', "application/json"),
     (thrown: unknown) => thrown instanceof Fault && thrown.code === "upstream_invalid_response",

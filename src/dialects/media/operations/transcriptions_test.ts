@@ -306,7 +306,7 @@ Deno.test("a stream's last event has the whole text and the usage; what came bef
   assert.deepEqual([basis, usage.input, usage.output], ["reported", 64, 12]);
 });
 
-Deno.test("an error among events is told, rubbish is passed over", () => {
+Deno.test("an error among events is reported, garbage is skipped", () => {
   const streamed = reader();
   const { error } = streamed.event(eventOf({ error: { message: "Overloaded.", code: "429" } }));
   assert.deepEqual([error!.message, error!.status], ["Overloaded.", 429]);

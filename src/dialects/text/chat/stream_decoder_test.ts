@@ -250,7 +250,7 @@ const failures: [string, unknown, string | undefined, number | undefined][] = [
   ],
   ["an array-wrapped error", [{ error: busy }], "busy", 503],
   ["an open-model server's error", { object: "error", ...busy }, "busy", 503],
-  ["an event that is no JSON", "<html>", "A stream event was not JSON.", undefined],
+  ["an event that is not JSON", "<html>", "A stream event was not JSON.", undefined],
 ];
 for (const [name, payload, message, status] of failures) {
   Deno.test(`${name} in mid-stream is an error, never an empty success`, () => {

@@ -39,7 +39,7 @@ Deno.test("thoughts count beside the visible output; absent is not zero (69, 70)
   assert.deepEqual(usage(cached), { input: 9, output: 1, cacheRead: 9, raw: cached });
 });
 
-Deno.test("audio and image tokens are told apart", () => {
+Deno.test("audio and image tokens are distinguished", () => {
   const usageMetadata = {
     promptTokenCount: 100,
     candidatesTokenCount: 40,
@@ -109,7 +109,7 @@ Deno.test("an invalid call without content is an error, with content an ordinary
   assert.deepEqual(partial.choices[0]!.finish, { reason: "stop", raw: finishReason });
 });
 
-Deno.test("a malformed response without content is no invalid call", () => {
+Deno.test("a malformed response without content is not an invalid call", () => {
   const whole = decodeAnswer({ candidates: [candidate([], "MALFORMED_RESPONSE")] }).at(-1);
   assert.equal(whole?.type === "error" && whole.error.type, "upstream_invalid_response");
 });

@@ -294,7 +294,7 @@ Deno.test("parts that say nothing are ignored, wherever client libraries left th
   assert.deepEqual(system.map(({ text }) => text), ["be kind"]);
 });
 
-Deno.test("both sentinels are no signature, as text and as bytes; a signature is one", () => {
+Deno.test("neither sentinel is a signature, as text or as bytes; a signature is one", () => {
   const words = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
   const carried = (thoughtSignature: string) =>
     decode({

@@ -120,7 +120,7 @@ Deno.test("input and text that a block's start carries are kept", () => {
   );
 });
 
-Deno.test("usage is cumulative: later totals overwrite, null keeps what was said", () => {
+Deno.test("usage is cumulative: later totals overwrite earlier ones, null doesn't", () => {
   const { answer } = decode([
     {
       ...started,
@@ -138,7 +138,7 @@ Deno.test("usage is cumulative: later totals overwrite, null keeps what was said
   assert.equal(answer.usage?.cacheRead, 9);
 });
 
-Deno.test("stop reasons are unified; the stop sequence is told, not shown", () => {
+Deno.test("stop reasons are unified; the stop sequence is reported, and not part of the text", () => {
   const cases: [string, string][] = [
     ["end_turn", "stop"],
     ["stop_sequence", "stop"],

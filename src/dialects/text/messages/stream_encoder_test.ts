@@ -264,7 +264,7 @@ Deno.test("an answer without content is message_start, message_delta, message_st
   assert.deepEqual(summary(stream([])), ["message_start", "end_turn", "message_stop"]);
 });
 
-Deno.test("only the first of several answers is told, and media as a note", () => {
+Deno.test("only the first of several answers is written, and media as a note", () => {
   const text = stream([
     start,
     { type: "block-start", choice: 1, block: 0, content: { kind: "text" } },

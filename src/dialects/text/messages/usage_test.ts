@@ -46,7 +46,7 @@ Deno.test("cache writes are split by lifetime, also where a later total has no s
   assert.deepEqual(split(40, 30, 0), of(40, 0));
 });
 
-Deno.test("thinking, searches and tier are told", () => {
+Deno.test("thinking, searches and tier are reported", () => {
   const raw = {
     input_tokens: 1,
     output_tokens: 9,

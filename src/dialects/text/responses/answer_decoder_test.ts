@@ -73,7 +73,7 @@ Deno.test("a failed response has the usage that its vendor reported, before the 
   }
 });
 
-Deno.test("what is no response is refused", () => {
+Deno.test("anything but a response is refused", () => {
   for (const json of [null, "x", [], {}, { choices: [] }]) {
     assert.throws(() => decodeAnswer(json, {}), { code: "upstream_invalid_response" });
   }

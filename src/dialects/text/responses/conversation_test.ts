@@ -58,7 +58,7 @@ Deno.test("an empty or missing input leaves the conversation alone", () => {
   }
 });
 
-Deno.test("a reference to what the conversation holds is not said twice, in the text either", () => {
+Deno.test("a reference to an item that the conversation has doesn't repeat it, in the text either", () => {
   const reference = '{"type":"item_reference","id":"fc_1"}';
   for (
     const input of [

@@ -28,7 +28,7 @@ function parts(wire: unknown[]) {
   return decodeStream(wire).answer.choices[0]?.parts.map((part) => ({ ...part }));
 }
 
-Deno.test("arguments that come only in .done are given once (pitfall 97)", () => {
+Deno.test("arguments that come only in .done are emitted once (pitfall 97)", () => {
   const call = { call_id: "call_1", name: "f" };
   const wire = [
     created,
@@ -150,7 +150,7 @@ Deno.test("an incomplete function_call item ends with length, without exception 
   assert.deepEqual(answer.choices[0]?.finish, { reason: "length", raw: "max_output_tokens" });
 });
 
-Deno.test("error events are recognised nested and flat, and told once (pitfall 100)", () => {
+Deno.test("error events are recognised nested and flat, and reported once (pitfall 100)", () => {
   const nested = { type: "error", error: { code: null, message: "x" } };
   const flat = { type: "error", code: "rate_limit_exceeded", message: "slow", param: null };
   const failed = {

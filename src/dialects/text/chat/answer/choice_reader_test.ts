@@ -181,7 +181,7 @@ Deno.test("'stop' after tool calls is tool_calls, without them it stays stop", (
   assert.equal(fold([call(0, "t1", "f", '{"a":')], "length").finish, "length");
 });
 
-Deno.test("content null beside tool calls is no text", () => {
+Deno.test("content null beside tool calls is not text", () => {
   const { parts } = fold([{ content: null, ...call(0, "t1", "f", "{}") }]);
   assert.deepEqual(parts.map(({ kind }) => kind), ["tool-call"]);
 });

@@ -66,7 +66,7 @@ Deno.test("a streamed answer's sound is recorded with its transcript, as a whole
   assert.deepEqual(recordOf(sound.slice(0, 1)), { ...message, content: null, audio: cut });
 });
 
-Deno.test("a good status without any choice is no answer", () => {
+Deno.test("a status of 200 without any choice is not an answer", () => {
   assert.throws(() => decodeAnswer({ id: "c", choices: [] }, {}), /could not be understood/);
 });
 
@@ -81,7 +81,7 @@ Deno.test("reasoning entries of an unknown type stay apart, whatever its name", 
   assert.deepEqual(recordedReasoning(events), reasoning_details);
 });
 
-Deno.test("reasoning entries of a whole answer are no pieces of each other", () => {
+Deno.test("reasoning entries of a whole answer are not joined", () => {
   const reasoning_details = ["a", "b"].map((text) => ({ type: "reasoning.text", text }));
   const message = { role: "assistant", content: "hi", reasoning_details };
   const events = decodeAnswer({ choices: [{ index: 0, message }] }, {});

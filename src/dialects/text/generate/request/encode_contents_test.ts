@@ -154,7 +154,7 @@ Deno.test("empty turns: the assistant's are dropped and neighbours merged, a use
   );
 });
 
-Deno.test("arguments: none are an empty object, what is no object is refused", () => {
+Deno.test("arguments: missing ones are an empty object, anything but an object is refused", () => {
   const turns = (args: string) => [
     user("go"),
     assistant({ ...call("a", "f"), arguments: args }),

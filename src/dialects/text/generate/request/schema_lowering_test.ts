@@ -4,7 +4,7 @@ import type { JsonRecord } from "../../../kernel/json.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 
-Deno.test("only keywords that the wire knows are sent, each other constraint is told (37)", () => {
+Deno.test("only keywords that the dialect has are sent, every other constraint is reported (37)", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     type: "object",

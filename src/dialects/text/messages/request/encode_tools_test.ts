@@ -121,7 +121,7 @@ Deno.test("a definition that many branches add to is too large, instead of writt
   );
 });
 
-Deno.test("tool choices are said in the dialect's words", () => {
+Deno.test("tool choices are written in the dialect's terms", () => {
   assert.equal(choice({}), undefined);
   assert.deepEqual(choice({ toolChoice: { mode: "auto" } }), { type: "auto" });
   assert.deepEqual(choice({ toolChoice: { mode: "required" } }), { type: "any" });

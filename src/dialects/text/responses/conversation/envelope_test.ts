@@ -9,7 +9,7 @@ Deno.test("an envelope gives back what was put into it", () => {
   assert.deepEqual(readEnvelope(text), opaque);
 });
 
-Deno.test("what is no whole envelope is none", () => {
+Deno.test("an incomplete envelope is not an envelope", () => {
   const whole = writeEnvelope({ dialect: "messages", kind: "signature", value: "v" });
   const others = ["gAAAAABpPMlc", "", "gwenv1.", "gwenv1.%%%", whole.slice(0, -3), "gwenv1.e30"];
   for (const text of others) assert.equal(readEnvelope(text), undefined, text);

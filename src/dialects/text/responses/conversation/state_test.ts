@@ -53,7 +53,7 @@ Deno.test("input given as a list keeps its user messages on replay (pitfall 96)"
   );
 });
 
-Deno.test("a reference to what the conversation holds already is not said twice", () => {
+Deno.test("a reference to an item that the conversation already has doesn't repeat it", () => {
   const turn = { input: inputItems({ input: "q" }), output: [call] };
   const body = continueFrom(itemsOf([turn]), {
     model: "m",

@@ -28,7 +28,7 @@ Deno.test("of members that come twice the last counts, as in JSON.parse", () => 
   assert.deepEqual(JSON.parse(bodyTextOf(frame.members)), { model: "b", stream: true });
 });
 
-Deno.test("what is no frame is refused, naming the member", () => {
+Deno.test("an invalid frame is refused, naming the member", () => {
   const cases: [unknown, string, string | undefined][] = [
     ["", "invalid_json", undefined],
     ["{", "invalid_json", undefined],
