@@ -66,7 +66,7 @@ async function run(
       silenceMs: 15 * 60_000,
     })
   );
-  // Only tests need Debian's packages: all else goes on while they are downloaded and installed.
+  // Only tests need Debian's packages: everything else runs while they are installed.
   const installed = ensurePackages(neededPackages(gate.root), apt, console.log).then((outcome) => {
     if (outcome !== null) record(outcome);
   });

@@ -4,7 +4,7 @@ import { createValueGate } from "../base/value_gate.ts";
 import { rereadRequest } from "./reread_request.ts";
 
 Deno.test("a stored request waits for its turn however long that takes", async () => {
-  // Timers run in the order in which they are set, so whoever has a timeout is too late.
+  // Timers run in the order in which they are set, so a caller with a timeout is too late.
   const work = createHeavyWork({
     tooLate: () => new Error("too late"),
     setTimer: (_ms, run) => (queueMicrotask(run), () => {}),

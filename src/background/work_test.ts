@@ -118,7 +118,7 @@ Deno.test("a call that can't be made now is released for later, and any other on
       { fault, stoppedMeanwhile: "given_up", transactionId: "txn" },
       ["asked", ["released", 0, "counted"]],
     ],
-    // It is not begun, so this is no attempt.
+    // It is not begun, so this is not an attempt.
     [{ stopped: "given_up" }, [["released", 0, "counted"]]],
   ];
   for (const [one, expected] of cases) {

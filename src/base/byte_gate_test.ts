@@ -6,7 +6,7 @@ import { FakeClock } from "./clock.ts";
 const kib = 1024;
 const mib = 1024 * kib;
 
-/** A gate whose time passes only when it is told to. */
+/** A gate whose time passes only when the test advances it. */
 function gateOf(capacityBytes: number) {
   const clock = new FakeClock();
   const timers = new Set<{ atMs: number; run: () => void }>();
@@ -164,7 +164,7 @@ Deno.test("of one account's bodies the older ones come first, and a slow one sto
   assert.deepEqual(pictures.map(({ isWaiting }) => isWaiting), [false, false, false, false, true]);
   pass(8_000);
   await settled();
-  // None of those brought more: what they said is kept free no longer.
+  // None of those sent more: the room reserved for them is released.
   assert.deepEqual(pictures.map(({ isWaiting }) => isWaiting), [false, false, false, false, false]);
 });
 

@@ -89,6 +89,6 @@ Deno.test("work within a time gives its result or its failure, and leaves no tim
   run();
   assert.equal(await late, "late");
   assert.equal(left, 0);
-  // Nobody is told.
+  // Nobody is notified.
   hangs.reject(new Error("failed later"));
 });

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { createHeavyWork } from "./heavy_work.ts";
 
-/** Time that passes when it is told to, and while jobs run. */
+/** Time that passes when the test advances it, and while jobs run. */
 function world(maxWaitMs?: number) {
   let nowMs = 0;
   const timers = new Set<{ at: number; run: () => void }>();

@@ -10,6 +10,6 @@ Deno.test("work in turns lets other work run once a turn is over, and only then"
   nowMs = 0.25;
   await turns.pause();
   assert.equal(others, 1);
-  // The next turn begins when the work goes on.
+  // The next turn begins when the work continues.
   assert.equal(turns.pause(), undefined);
 });

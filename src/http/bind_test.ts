@@ -12,7 +12,7 @@ import { newRequestContext } from "./middleware/request_context.ts";
 import type { Env } from "./request_context.ts";
 
 Deno.test("heavy work on an answer waits for its turn however long that takes", async () => {
-  // Timers run in the order in which they are set, so whoever has a timeout is too late.
+  // Timers run in the order in which they are set, so a caller with a timeout is too late.
   const work = createHeavyWork({
     tooLate: () => new Error("too late"),
     setTimer: (_ms, run) => (queueMicrotask(run), () => {}),

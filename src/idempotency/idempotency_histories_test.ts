@@ -88,7 +88,7 @@ class History {
       const answer = await seen(reply).catch(() => undefined);
       if (answer?.replay === undefined) return;
       this.replays++;
-      // Only what was completed for this very body is given again.
+      // Only an answer that was completed for this very body is returned again.
       assert.ok(this.completed.get(kind)?.has(answer.transaction!), `${answer.transaction}`);
       assert.equal(answer.text, `answer ${answer.transaction}`);
     } catch (thrown) {
@@ -150,7 +150,7 @@ class History {
     this.completed.set(kind, (this.completed.get(kind) ?? new Set()).add(id));
   }
 
-  /** Nothing new comes, everything that waits goes on, the store is there. */
+  /** No new calls arrive, everything that waits continues, the store is available. */
   async finish(): Promise<void> {
     this.store.isAway = false;
     this.store.delay = () => Promise.resolve();
@@ -164,7 +164,7 @@ class History {
     await Promise.all(this.open);
     assert.ok(isDone, "somebody waits for ever");
     for (let round = 0; round < 3; round++) {
-      // Claims that could not be given back have ended.
+      // Claims that could not be released have expired.
       this.timers.advance(30_000);
       for (const process of this.processes) await process.maintain();
     }

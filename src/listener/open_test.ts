@@ -350,7 +350,7 @@ Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones 
   const said = async (...pieces: string[]) => {
     const connection = await dialTls();
     for (const piece of pieces) await connection.write(new TextEncoder().encode(piece));
-    // A certificate's end is no end of TLS where the other side just closes.
+    // An expired certificate doesn't end TLS where the other side just closes.
     const deps: string[] = [];
     const buffer = new Uint8Array(4096);
     for (;;) {

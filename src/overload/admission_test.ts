@@ -119,7 +119,7 @@ Deno.test("a caller that leaves the queue never begins, and limits recover when 
   for (const call of calls.slice(0, first)) admission.ended(call);
   assert.equal(begun.length, first);
   assert.equal(admission.underWay, 0);
-  // Ends that are told twice, or parts of calls that are gone, change nothing.
+  // Ends that are reported twice, or parts of ended calls, change nothing.
   admission.ended(calls[0]!);
   admission.turned(calls[0]!);
   assert.equal(admission.underWay, 0);
@@ -196,7 +196,7 @@ Deno.test("a thousand callers of one account are all served when that takes thre
     pace: () => 330,
   });
   assert.ok(answered("a", 1) > 15 * 330);
-  // Before the pace was seen some may be told to come again.
+  // Before the pace is known some may be refused with Retry-After.
   assert.ok(refused() < 600, `${refused()} were refused`);
   assert.ok(longest("a", 4) < 4_000, `${longest("a", 4)} ms`);
 });

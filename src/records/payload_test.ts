@@ -13,7 +13,7 @@ for (const text of ["abcdef", "äöüß", "漢字かな", "🎈🎈🎈", "a🎈
       assert.ok(text.startsWith(kept) && kept.isWellFormed(), `cap ${cap}: ${kept}`);
       assert.equal(truncated, cap < size(text), `cap ${cap}`);
       assert.equal(kept === text, !truncated);
-      // Nothing is given away: the next character would not have fitted.
+      // No room is wasted: the next character would not have fitted.
       const next = [...text.slice(kept.length)][0];
       if (next !== undefined) assert.ok(size(kept + next) > cap, `cap ${cap}`);
     }

@@ -28,7 +28,7 @@ Deno.test("a connection that is not made in time is upstream_unreachable, withou
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const { port } = silent.address() as net.AddressInfo;
   await withVendor(async ({ timers, post }) => {
-    // TCP stands but the TLS handshake is never answered.
+    // TCP is connected but the TLS handshake is never answered.
     const calling = post({ url: `https://127.0.0.1:${port}/v1` });
     calling.catch(() => {});
     await arrived.promise;

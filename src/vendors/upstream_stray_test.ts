@@ -55,7 +55,7 @@ const manners: Record<string, Manner> = {
     ),
 };
 
-/** What HTTP allows, or what can be told from an answer that is right in itself. */
+/** What HTTP allows, or what can be detected in an answer that is valid in itself. */
 const isProper = new Set(Object.keys(manners).slice(0, 6).concat("some 1xx first", "100 unasked"));
 
 /** What comes when the next request is out can't be told from its answer, unless one is warned. */
@@ -131,7 +131,7 @@ async function askMany(upstream: Upstream, url: string): Promise<Map<string, num
   return outcomes;
 }
 
-/** What the vendor did may be said, nothing else. */
+/** The error may say what the vendor did, nothing else. */
 const clean = new Set(["own", "upstream_invalid_response", "upstream_stream_truncated", ""]);
 
 for (const [name, manner] of Object.entries(manners)) {

@@ -17,7 +17,7 @@ type FirstAgent = typeof firstAgents[number];
 const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
 const startMark = "first-session";
 
-/** What came of a session: what is wrong with it, how many calls it took, and the seconds of each step. */
+/** The result of a session: its errors, the number of calls, and the seconds of each step. */
 export interface FirstSession {
   readonly agent: FirstAgent;
   readonly problems: readonly string[];
@@ -43,7 +43,7 @@ export async function runFirstSessions(page: string): Promise<FirstSession[]> {
       env: {
         ...Object.fromEntries(addresses),
         ...{ OPENAI_API_KEY: env.VENDOR_B_API_KEY!, ANTHROPIC_API_KEY: env.VENDOR_C_API_KEY! },
-        // The page sets none: data lies in the clone.
+        // The page sets none: the data is in the clone.
         ...{ ...machine, DATA_DIR: "", AGENT_RUN: startMark },
       },
       timeoutMs: 300_000,

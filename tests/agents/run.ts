@@ -80,7 +80,7 @@ interface CellRun {
   isRecording: boolean;
 }
 
-/** One run of an agent; what is wrong with it, and the rest of its line of the table. */
+/** One run of an agent: its errors, and the rest of its line of the table. */
 async function runCell(
   { service, vendors, tap }: AgentWorld,
   agent: Agent,

@@ -85,7 +85,7 @@ export function startScriptedAgentVendor(target: string, file: () => string): Sc
       const body = JSON.parse(bodyText) as Json;
       const offered = JSON.stringify(body.tools ?? "") + bodyText;
       const tool = readingCall(offered, file());
-      // What the file holds stands nowhere but in the tool's result.
+      // The file's content is nowhere but in the tool's result.
       const hasRead = bodyText.includes(fileWord);
       const hasCalled = /"(?:tool_call_id|call_id|tool_use_id|functionResponse)"/.test(bodyText);
       const said = hasRead ? doneText : hasCalled ? "NO RESULT" : noToolText;

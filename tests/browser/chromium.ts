@@ -55,7 +55,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** A page whose complaints are kept: console errors, thrown errors, violations of the policy. */
+/** A page whose console errors, thrown errors and policy violations are collected. */
 export interface WatchedPage {
   page: Page;
   context: BrowserContext;
@@ -71,7 +71,7 @@ export async function openPage(
     cookies?: readonly Cookie[];
     /** Complaints about pages of other origins are theirs. */
     origin?: string;
-    /** Whether scripts run, which they do unless said. */
+    /** Whether scripts run; true by default. */
     scripts?: boolean;
   } = {},
 ): Promise<WatchedPage> {

@@ -52,7 +52,7 @@ interface Opened {
 
 async function listsEverything({ page, service, heard }: Opened): Promise<void> {
   const document = await (await fetch(`${service.baseUrl}/openapi.json`)).json();
-  // What all vendors share stands first and open, the vendors last and folded.
+  // What all vendors share is first and open, the vendors are last and collapsed.
   const families = page.locator("li:has(> div > button:has-text('Open Group'))");
   const folded = await families.locator("> div > a").allInnerTexts();
   assert.deepEqual(folded.map((title) => title.replace(/[ :].*/, "")), [
@@ -80,7 +80,7 @@ async function listsEverything({ page, service, heard }: Opened): Promise<void> 
   assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
 }
 
-/** What stands first, or among the first three, for words that are typed into the search. */
+/** What is first, or among the first three, for words that are typed into the search. */
 const searches: readonly (readonly [words: string, first: string, ...others: string[]])[] = [
   ["cost", "/api/v1/usage", "/api/v1/interactions"],
   ["balance", "/api/v1/credits", "/api/v1/status"],

@@ -35,7 +35,7 @@ Deno.test("a code is accepted once, whoever sends it", async () => {
   assert.equal((await thief.get(callback.href)).status, 400);
   const other = await callbackOf(world());
   other.callback.searchParams.set("code", callback.searchParams.get("code")!);
-  // The provider knows the code no more.
+  // The provider has already used the code.
   assert.equal((await other.browser.get(other.callback.href)).status, 502);
 });
 

@@ -104,7 +104,7 @@ Deno.test("after sign-in a page of ours asks, and only its own form is an answer
   assert.equal(await accountShown(owner), "mallory");
   await owner.submit("/dashboard/keys", "/dashboard/account", { account: "1" });
   assert.equal(await accountShown(owner), before);
-  // Who signs in again goes on looking at the same account.
+  // After another sign-in the same account is shown.
   await signIn(owner);
   assert.equal(await accountShown(owner), before);
 });

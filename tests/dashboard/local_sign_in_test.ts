@@ -68,7 +68,7 @@ Deno.test("a link leads back to the page that its browser came from, and to no o
     ["/dashboard/sign-in?return_to=//evil.example/dashboard", "/dashboard/overview"],
     [`/dashboard/interactions?q=${"long".repeat(1000)}`, "/dashboard/overview"],
   ];
-  // One browser: what it asked for before is no way back from what it asks for now.
+  // One browser: its earlier request isn't where the present one leads back to.
   const client = browser();
   for (const [asked, then] of cases) {
     const page = await client.get(asked);

@@ -1,4 +1,4 @@
-/** What callers sent and received is for those with the right to it; why a call failed is kept. */
+/** Payloads are for those who may see them; the reason of a failed call is for all. */
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import type { BrowserClient } from "../support/browser_client.ts";

@@ -28,7 +28,7 @@ async function call(
   return answer.headers.get("x-transaction-id") ?? "";
 }
 
-/** Asks for a page until it is as wanted: what it shows goes on in the background. */
+/** Requests a page until it is as expected, because background work changes it. */
 async function until(
   browser: BrowserClient,
   path: string,

@@ -7,7 +7,7 @@ const world = shared(() =>
   startDashboard({
     env: {
       OAUTH_EMAIL_DOMAINS: "example.com",
-      // Groups stand in the user info alone, which is asked for them.
+      // Groups are in the user info alone, which is requested for them.
       OAUTH_ROLE_CLAIM: "groups",
       OAUTH_ROLE_MAP: "admins=owner",
     },

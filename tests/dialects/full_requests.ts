@@ -7,7 +7,7 @@ const png = "iVBORw0KGgo=";
 const schema = { type: "object", properties: { answer: { type: "string" } } };
 const pdfUrl = `data:application/pdf;base64,${btoa("%PDF-1.4")}`;
 
-/** Members whose inside is the caller's own: names in there are no fields of the dialect. */
+/** Members with the caller's own content: names in there are not fields of the dialect. */
 export const callersOwn = new Set([
   "parameters",
   "parametersJsonSchema",

@@ -94,7 +94,7 @@ export function checkCuts(
     const place = `cut after ${kept} of ${frames.length}`;
     const cut = frames.slice(0, kept);
     checkEnding(passage, relayStream(passage, cut, "clean"), finished, place);
-    // What isn't whole after a clean close is no more so without one, and takes the same way.
+    // What is incomplete after a clean close is so without one too, and handled the same way.
     if (!finished) continue;
     checkEnding(passage, relayStream(passage, cut, "broken"), terminated, `${place}, broken`);
   }

@@ -1,4 +1,4 @@
-/** Wherever in a request an unknown field stands, the decoder finds it and tells where. */
+/** The decoder finds an unknown field anywhere in a request, and reports its path. */
 import assert from "@std/assert";
 import { decode } from "./crossing.ts";
 import { callersOwn, fullRequests } from "./full_requests.ts";

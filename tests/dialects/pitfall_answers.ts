@@ -20,7 +20,7 @@ export function wire(passage: Passage, payloads: readonly Payload[]): Payload[] 
   return payloadsOf(text);
 }
 
-/** The same for a vendor's stream given as text. */
+/** The same for a vendor's stream as text. */
 export function wireOf(passage: Passage, stream: string): Payload[] {
   return payloadsOf(relayStream(passage, [bytesOf(stream)]).text);
 }

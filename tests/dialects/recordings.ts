@@ -49,9 +49,9 @@ export function framesOf(vendor: Name, payloads: readonly Payload[]): Uint8Array
   return frames.map(bytesOf);
 }
 
-/** How far a stream has come, told from its payloads alone. */
+/** How far a stream has come, read from its payloads alone. */
 export interface Progress {
-  /** It said how it ended: a clean close here is a whole answer. */
+  /** It has a finish reason: a clean close here is a whole answer. */
   finished: boolean;
   /** Nothing is missing, whatever the connection does. */
   terminated: boolean;

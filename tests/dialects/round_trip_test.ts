@@ -47,7 +47,7 @@ function plain(name: Name, request: CanonicalRequest): unknown {
     turns: merged(turns).map((turn) => plainTurn(name, turn)),
     tools: tools.map(({ path: _, ...tool }) => ({
       ...tool,
-      // Not said is not strict.
+      // Absent means not strict.
       ...(name === "responses" && tool.type === "function" ? { strict: tool.strict ?? false } : {}),
     })),
   };

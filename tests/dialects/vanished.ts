@@ -62,7 +62,7 @@ function vanishedSettings(
   if (before.format && before.format.type !== "text" && !isFormatted(after, encoded)) {
     lost.push("format");
   }
-  // Where a tool stands for the answer, the choice is about that one too.
+  // Where a tool is the form of the answer, the choice includes that one too.
   const isOwn = encoded.emulations.jsonTool === undefined;
   if (before.tools.length > 0 && isOwn) lost.push(...vanishedChoice(before, after));
   return lost.map((name) => before.paths[name] ?? name);
@@ -173,7 +173,7 @@ function vanishedParts(before: CanonicalRequest, after: CanonicalRequest): strin
   if (marks < marked.length) lost.push(...marked.map(({ path }) => `${path}.cache_control`));
   const named = before.turns.filter(({ name }) => name !== undefined);
   const said = after.turns.filter(({ name }) => name !== undefined).map(textIn).join("\n");
-  // A name goes with the words that it was said with.
+  // A name is dropped together with its message.
   lost.push(
     ...named.filter((turn) => !said.includes(textIn(turn).split("\n")[0]!))
       .map(({ path }) => `${path}.name`),

@@ -72,7 +72,7 @@ Deno.test({
   },
 });
 
-/** Runs the line, or does what it says where there is no curl; gives what the model said. */
+/** Runs the line, or sends its request where there is no curl. Returns the model's text. */
 async function ask(line: string): Promise<string> {
   const hasCurl = await output("curl", ["--version"]).then(() => true, () => false);
   const answer = JSON.parse(

@@ -1,4 +1,4 @@
-/** The pages whose commands stop and start the service, run as they stand on a machine of a folder. */
+/** Runs the pages' commands that stop and start the service, with a folder as the machine. */
 import assert from "@std/assert";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, programFolder, startPostgres } from "../support/postgres.ts";
@@ -74,7 +74,7 @@ async function machine(env: Record<string, string>) {
     users: async () =>
       (await ask("/api/v1/interactions")).data.map((row: { user_id: string }) => row.user_id)
         .sort(),
-    /** Runs a block as it stands, below the folder. */
+    /** Runs a block unchanged, below the folder. */
     async run(block: string, more: Record<string, string> = {}): Promise<string> {
       const text = block.replaceAll(/(?<![\w.])\/(var\/lib|backup|opt)\b/g, `${place}/$1`);
       const child = new Deno.Command("/bin/sh", {

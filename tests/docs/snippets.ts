@@ -1,7 +1,7 @@
 /** A block of code in a page, as a reader would copy it. */
 export interface Snippet {
   readonly language: string;
-  /** Whether the page promises that it works as it stands: ` ```sh run `. */
+  /** Whether the page promises that it works unchanged: ` ```sh run `. */
   readonly runs: boolean;
   /** Whether `deno task agents` runs it: ` ```sh agent=NAME `. */
   readonly isOfAgent: boolean;

@@ -164,7 +164,7 @@ postgresSite(
   },
 );
 
-/** A dead process holds what it worked on for at most so long; nobody wants to wait for that here. */
+/** How long a dead process holds its work: too long for a test to wait. */
 async function halfAMinutePasses(site: Site): Promise<void> {
   await site.query(async (database) => {
     const claims = await database.query(

@@ -161,7 +161,7 @@ type Canaries = Readonly<Record<string, string>>;
 function refute(text: string, canaries: Canaries, where: string): void {
   for (const [name, value] of Object.entries(canaries)) {
     const at = text.indexOf(value);
-    // A key itself is no part of a failure's message.
+    // A key itself is not part of a failure's message.
     const before = text.slice(Math.max(0, at - 60), Math.max(0, at));
     assert.ok(at === -1, `the ${name} key is in ${where}, after: ${before}`);
   }

@@ -33,7 +33,7 @@ Deno.test({
     assert.ok(!greeting.includes(apiKey));
     await answersOfVendor(line);
     assert.equal(await first.stop(), 0);
-    // After a restart the key works as before, and isn't told again.
+    // After a restart the key still works, and isn't printed again.
     const second = await startService({ env });
     assert.equal(second.baseUrl, first.baseUrl);
     await answersOfVendor(line);

@@ -108,7 +108,7 @@ Deno.test("after an error or a cut the id is free, and the next answer is kept",
       assert.deepEqual([answer.status, answer.replay], [status, null]);
       assert.equal(modelCalls("vendor-b") - called, attempt, `${more.prompt} is asked again`);
     }
-    // The client mends its request and goes on with its id.
+    // The client corrects its request and keeps its id.
     await oneOf({ ...one, prompt: `Good again after ${status}. [slow:20]`, requestId });
   }
 });

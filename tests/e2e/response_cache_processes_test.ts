@@ -51,7 +51,7 @@ postgresSite("an answer is there for every process, and erased in every process 
     assertHit(filled, await ask(one, key, body));
     assertHit(filled, await ask(other, key, body));
     await asked(one, key).rows({});
-    // Whoever erases: nobody gives it afterwards, whoever made the answer and holds it.
+    // Whichever process erases it, none returns the answer afterwards, nor does its creator.
     const [eraser, next] = stream ? [one, other] : [other, one];
     const made = vendor.calls;
     await erase(eraser, key, { transaction_ids: [filled.transaction] });

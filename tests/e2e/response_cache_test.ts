@@ -129,7 +129,7 @@ withVendor("of calls whose vendor fails the next one asks, one at a time", async
 
 const [firstEvent, ...laterEvents] = streamEvents;
 
-/** Answers of which nothing may be kept. */
+/** Answers of which nothing may be stored. */
 const incomplete: Readonly<
   Record<string, { stream: boolean; script(one: FakeExchange): unknown }>
 > = {

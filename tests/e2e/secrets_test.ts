@@ -113,7 +113,7 @@ async function provoke(service: ServiceProcess, key: string): Promise<number> {
   return posts.length + gets.length;
 }
 
-/** A vendor that repeats what it was told, in the places where vendors do. */
+/** A vendor that repeats what it received, in the places where vendors do. */
 async function answer(
   exchange: Parameters<NonNullable<Parameters<typeof startFakeVendor>[0]>>[0],
 ): Promise<void> {

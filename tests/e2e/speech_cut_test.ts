@@ -1,4 +1,4 @@
-/** Our process ends in the middle of sound: told to, and killed. */
+/** Our process ends in the middle of audio: by a signal to stop, and killed. */
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import { type Simulators, startSimulators } from "../../demo/simulators.ts";

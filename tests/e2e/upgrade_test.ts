@@ -75,7 +75,7 @@ drop index interactions_by_shop;
 const plenty = `update accounts set requests_per_minute = 60000, burst = 60000,
   changed_at = clock_timestamp(); update rate_buckets set fill = true, version = version + 1`;
 
-/** Calls without a pause, until told; throws where one fails. */
+/** Makes calls without a pause until it is stopped; throws if one fails. */
 function load(service: ServiceProcess, key: string): { stop(atLeast?: number): Promise<number> } {
   let stopped = false;
   let calls = 0;

@@ -18,7 +18,7 @@ export interface Books {
   }[];
   /** Charges as the ledger has them. */
   settles: { id: string; chargedNanos: bigint }[];
-  /** What was charged less what was given back, of all calls. */
+  /** The charges of all calls minus their refunds. */
   chargedNanos: bigint;
   balanceNanos: bigint;
   grantedNanos: bigint;

@@ -133,7 +133,7 @@ class ArmedFault {
     if (point !== this.#point) return;
     const isOften = point === "decoder.decode" || point === "encoder.encode";
     if (isOften && ++this.#passed < 5) return;
-    // The plainer way is given its chance.
+    // The simpler case is possible too.
     if (point === "recorder.record") this.#point = undefined;
     this.fired++;
     this.#met.add(point);

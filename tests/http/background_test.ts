@@ -132,7 +132,7 @@ eachService("background: refusals, failures and other accounts", {}, async (serv
     "incomplete",
     "max_output_tokens",
   ]);
-  // What an ordinary call is refused with is said at once.
+  // The refusals of an ordinary call come at once.
   const unknown = await failure(() =>
     client.create({ model: "vendor-b/none-such", input: "Hi.", background: true })
   );

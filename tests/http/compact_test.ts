@@ -105,7 +105,7 @@ Deno.test("OpenAI compacts by itself: request and answer pass unchanged", async 
   const { usage: _, ...uncounted } = openAIs;
   world().play((exchange) => exchange.answer(200, uncounted));
   const { transactionId } = await compact("vendor-b/gpt-4.1", { input: "Mend the fence." });
-  // The user's own words are no output.
+  // The user's own messages are not output.
   const row = await world().row(transactionId);
   assert.deepEqual([row.billing_basis, row.output_tokens], ["estimated", 0]);
   world().play();
@@ -182,7 +182,7 @@ Deno.test("nothing of an erased call is left in a compact call that repeated it"
     assert.match(first.text, new RegExp(`Feed the ${word}\\..*And the gate\\.`));
     const { response } = await world().row(first.headers.get("x-transaction-id"));
     const { output, ...rest } = JSON.parse(first.text);
-    // What the other items said is in the records of the calls that sent them.
+    // The content of the other items is in the records of the calls that sent them.
     const named = (item: Record<string, unknown>) => {
       const { id, type, role, status } = item;
       return JSON.parse(JSON.stringify({ id, type, role, status }));

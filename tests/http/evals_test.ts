@@ -278,7 +278,7 @@ Deno.test("another account's runs are not there, whatever is asked of them", asy
 
 Deno.test("an account without credit waits, and what was asked of it costs nothing", async () => {
   const { simulators } = service();
-  // It is asked again and again how its run stands.
+  // The state of its run is polled.
   const tier = ["poor", "enterprise", "--rpm", "1000000", "--burst", "1000000"];
   for (const argv of [["create", "--name", "poor"], ["tier", ...tier]]) {
     const { exitCode, lines } = await service().admin("account", ...argv);

@@ -14,7 +14,7 @@ const multipart = "multipart/form-data; boundary=b";
 
 const png = picture({ format: "png", width: 8, height: 8, subject: "hostile" });
 
-/** A part with its headers as they are given. */
+/** A part with its headers unchanged. */
 function part(
   head: string,
   content: string | Uint8Array<ArrayBuffer> = "1",

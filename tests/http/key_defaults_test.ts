@@ -1,4 +1,4 @@
-/** What a key says for the calls of coding agents, which can be told address, key and model alone. */
+/** A key's defaults for coding agents, in which only URL, key and model can be set. */
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";

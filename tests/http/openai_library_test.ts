@@ -54,7 +54,7 @@ async function callStreamed(way: ChatWay, include: boolean): Promise<void> {
   await checkRow(way, response, usages[0], true, text);
 }
 
-/** The row has what the caller was told; without being told, what the vendor reports all the same. */
+/** The row has what the caller was sent, or else what the vendor reported. */
 async function checkRow(
   way: ChatWay,
   response: Response,

@@ -39,7 +39,7 @@ for (const { scope, open } of scopes) {
     const { key } = await service().createKey("--scope", scope);
     for (const endpoint of scopes.flatMap((one) => one.open)) {
       const [method = "", path = ""] = endpoint.split(" ");
-      // An empty body: who may not call is told so before the body is looked at.
+      // An empty body: a caller without permission is refused before the body is read.
       const body = method === "POST" ? { body: "" } : {};
       const mine = open.includes(endpoint);
       const wanted = mine

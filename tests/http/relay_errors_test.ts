@@ -7,7 +7,7 @@ const service = shared(() =>
   startScriptedService({ FIRST_BYTE_TIMEOUT_MS: "1500", IDLE_TIMEOUT_MS: "500" })
 );
 
-/** What a vendor says, and what the caller is told (protocols/translation.md §14.1). */
+/** A vendor's error, and the error that the caller gets (protocols/translation.md §14.1). */
 interface Failure {
   name: string;
   script: Script;
@@ -23,7 +23,7 @@ interface Failure {
   tries?: number;
   /** On a connection that was kept from an earlier call it looks like one closed meanwhile. */
   maybeStale?: boolean;
-  /** What the vendor told of it costs; nothing where nothing of an answer came. */
+  /** The usage that the vendor reported is charged; nothing if nothing of an answer came. */
   costs?: string;
 }
 

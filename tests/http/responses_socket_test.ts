@@ -127,7 +127,7 @@ Deno.test("a stored response that goes on with an unstored one of its socket goe
   await stored.body?.cancel();
   const { status, request } = await row(kept!);
   assert.equal(status, "completed", "its own row stays");
-  // As over HTTP it holds what its frame said.
+  // As over HTTP it contains what its frame had.
   assert.deepEqual(request, {
     ...{ model, previous_response_id: idOf(first), safety_identifier: later },
     ...{ input: [{ role: "user", content: "[say:second]" }], stream: true },

@@ -267,7 +267,7 @@ Deno.test("details of a refusal reach the library that acts on them, without sec
     messages: hello,
   });
   assert.equal("details" in (await chat.json()).error, false);
-  // What is the operator's own trouble is not told.
+  // The operator's own problems are not shown.
   world().play((exchange) =>
     exchange.answer(401, {
       type: "error",

@@ -1,4 +1,4 @@
-/** Another account's ids, at every address that takes one: nothing is told, nothing is changed. */
+/** Another account's ids, at every path that takes one: nothing is revealed or changed. */
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { allContracts } from "../../contracts/mod.ts";

@@ -33,7 +33,7 @@ export function aiSdk({ url, key }: Address): Library[] {
   const openai = createOpenAI({ baseURL: `${url}/chat/v1`, apiKey: key });
   const anthropic = createAnthropic({ baseURL: `${url}/chat/v1`, apiKey: key });
   const google = createGoogle({ baseURL: `${url}/chat/v1beta`, apiKey: key });
-  // It doesn't know these models, and must be told that they reason.
+  // It doesn't know these models, so the test sets that they reason.
   const known = { forceReasoning: true, reasoningSummary: "auto", store: false };
   const thinking = { reasoning: "low" } as const;
   return [
@@ -102,7 +102,7 @@ function library(
   };
 }
 
-/** The steps of a streamed answer. Throws what the library told its listener of errors. */
+/** The steps of a streamed answer. Throws what the library passed to its error listener. */
 async function steps(options: Parameters<typeof streamText>[0]) {
   let failure: { error: unknown } | undefined;
   const onError = (given: { error: unknown }) => void (failure ??= given);

@@ -1,4 +1,4 @@
-/** What a vendor reports beyond belief: charged as set aside, recorded, told, and nobody else's. */
+/** A vendor's implausible report: charged as reserved, recorded, and no other caller's. */
 import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { type Row, shared } from "../support/service.ts";

@@ -78,7 +78,7 @@ for (const dialect of dialectNames) {
       .replace('"Hello"', `"${tags}${prompt}"`).replace(/^\{/, `{ ${odd},`);
     const { answer, request } = await send(dialect, false, answerWhole(dialect), written);
     assert.equal(answer.status, 200, await answer.text());
-    // With the service's own key the vendor is told to keep nothing (interface.md §4).
+    // With the service's own key the vendor is asked to store nothing (interface.md §4).
     assert.equal(request.added, dialect === "responses" ? stateless : "");
     const expected = written.replace(tags, "").replace(model(dialect), scriptedModel);
     assert.equal(request.body, expected);

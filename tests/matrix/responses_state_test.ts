@@ -61,7 +61,7 @@ for (const { label, path, model, translated } of ways) {
     const deleted = await responses.delete(first.id) as unknown;
     assert.deepEqual(deleted, { id: first.id, object: "response", deleted: true });
     await gone(responses, first.id, model);
-    // What was continued from it stands for itself.
+    // What was continued from it is independent of it.
     assert.equal((await responses.retrieve(third.id)).id, third.id);
     await responses.create({ model, input: "Still there?", previous_response_id: second.id });
   });
@@ -95,7 +95,7 @@ for (const { label, path, model, translated } of ways) {
     for await (const { id } of responses.inputItems.list(second.id, { limit: 2 })) newest.push(id);
     assert.deepEqual(newest, all.data.map(({ id }) => id).reverse());
     assert.equal(new Set(newest).size, newest.length);
-    // What was continued can be deleted: the later response stands for itself.
+    // What was continued can be deleted: the later response is independent of it.
     await responses.delete(first.id);
     assert.equal((await responses.inputItems.list(second.id)).data.length, newest.length);
     await assert.rejects(async () => await responses.inputItems.list(first.id), NotFoundError);

@@ -127,7 +127,7 @@ const shapes: readonly Shape[] = [
     name: "a schema with an array at its root",
     body: schema({ type: "array", items: { type: "integer", minimum: 1 } }),
     check: parses((value) => Array.isArray(value) && value.every(Number.isInteger)),
-    // In its own dialect the schema goes on as it is.
+    // In its own dialect the schema is sent unchanged.
     refused: { "vendor-b": "invalid_request" },
   },
   {

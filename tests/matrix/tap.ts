@@ -25,7 +25,7 @@ export interface TappedSocket {
   received: string[];
 }
 
-/** Listens between two parties: everything goes through unchanged, and is kept. */
+/** Listens between two parties: everything is forwarded unchanged, and recorded. */
 export interface Tap {
   /** Stands for the address that is listened to. */
   readonly url: string;

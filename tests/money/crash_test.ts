@@ -109,7 +109,7 @@ embeddedSiteFirst(
     assert.deepEqual(await statuses(restarted, key, 51), [...Array(50).fill(200), 402]);
     assert.equal(await restarted.stop(), 0);
     assert.equal(await soundBalance(site), 0n);
-    // Starts of the embedded database are slow, and this is no different there.
+    // The embedded database starts slowly, and the result would be the same.
     if (site.kind === "embedded") return;
     await using again = await startService({ env });
     assert.equal((await asked(again, key).rows()).length, 65 + 50, "nothing is recorded twice");
@@ -155,7 +155,7 @@ postgresSite(
   },
 );
 
-/** What the ledger has by kind, for whoever reads why it failed. */
+/** What the ledger has by kind, for the message of a failure. */
 async function entriesOf(site: Site): Promise<string> {
   const rows = await site.query((database) =>
     database.query(

@@ -383,7 +383,7 @@ Deno.test("of several pictures those whose answers broke off are paid too", asyn
       signal: leaving.signal,
     }).catch(() => undefined);
     if (answer?.ok) {
-      // The caller is told what the call costs.
+      // The caller gets the cost of the call.
       assert.equal((await answer.json()).cost_usd, charged, these.join());
     } else await answer?.body?.cancel();
     let row: Awaited<ReturnType<typeof service.rows>>[number] | undefined;

@@ -142,7 +142,7 @@ class Client {
     for (let admitted = 0; admitted < 500; admitted++) {
       const [{ status, type, code }] = await this.call(1) as [Outcome];
       if (status === 200) continue;
-      // Nobody knows that the balance is empty: this is no 402.
+      // No process knows that the balance is empty: this is not a 402.
       assert.deepEqual([status, type, code], [503, "overloaded_error", "store_unavailable"]);
       const failures = this.service.output().split("\n").filter((line) => / warn /.test(line));
       assert.ok(admitted >= 3, `the lease paid for ${admitted} calls\n${failures.join("\n")}`);
@@ -163,7 +163,7 @@ class Client {
     }
   }
 
-  /** Just after an outage a read may still be told that not all is written. */
+  /** Just after an outage a read may still fail because not all is written. */
   async #rows(): Promise<Row[]> {
     for (let attempt = 0;; attempt++) {
       try {

@@ -278,7 +278,7 @@ Deno.test({
     const executable = `${here}/${bin["demeter-gateway"]}`;
     const empty = `${directory}/empty-npm`;
     await Deno.mkdir(empty);
-    // No DATA_DIR: data lies where it is started. The runtime is the one of this test.
+    // No DATA_DIR: the data is where it is started. The runtime is the one of this test.
     const { DATA_DIR: _, ...own } = { ...env, HOME: empty, DATA_DIR: "" };
     const named = await runProgram({
       executable,
@@ -340,7 +340,7 @@ if (Deno.env.get("NPX") === "all") {
             VENDOR_B_BASE_URL: `${vendor.url}/v1`,
             VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789",
           },
-          // None: data lies in ./data.
+          // None: the data is in ./data.
           DATA_DIR: "",
         },
       };

@@ -68,7 +68,7 @@ async function output(program: string, ...args: string[]): Promise<string> {
   return new TextDecoder().decode(stdout);
 }
 
-/** Every process that was started with this directory, whoever its parent is now. */
+/** Every process that was started with this directory, whatever its parent is now. */
 function processesOf(dataDir: string): number[] {
   return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter((pid) => {
     try {

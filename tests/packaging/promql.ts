@@ -8,7 +8,7 @@ export interface Selection {
   labels: string[];
 }
 
-/** What an expression asks for, and by which labels its result is told apart. */
+/** What an expression selects, and the labels of its result. */
 export interface Query {
   selections: Selection[];
   /** Labels of every `by` and `without`, with the metrics below it. */

@@ -35,7 +35,7 @@ function modelsFor(name: string, lane: Lane): string[] {
   return [own!, ...sample(others, { oneOf: 2, salt: name, all })];
 }
 
-/** What has to stand in the answer to each feature. */
+/** What the answer to each feature must contain. */
 const answers: Readonly<Record<string, RegExp>> = {
   stream: /Sweden/,
   tools: /sunny|get_weather/,

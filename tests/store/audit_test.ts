@@ -19,7 +19,7 @@ import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts
 
 const at = new Date("2026-11-21T10:00:00Z");
 
-/** Acts of an account, in an order in which each can be done; each is told its note. */
+/** Acts of an account, in an order in which each can be done; each gets its note. */
 function actsOf(database: Database, accountId: number) {
   const keys = createKeyService(database, {
     analytics: createAnalyticsStore(database),

@@ -139,7 +139,7 @@ eachDatabase(
     const ids = ["resp_4", "resp_5", "resp_6", "resp_7"];
     const tried = await Promise.allSettled(ids.map((id) => create(id)));
     assert.equal(tried.filter(({ status }) => status === "fulfilled").length, 1);
-    // One that was deleted is made anew, though it takes room until it has ended.
+    // A deleted one is created again, though it takes room until it has ended.
     const first = { accountId, responseId: "resp_1" };
     assert.ok(await store.remove(first));
     await assert.rejects(() => create("resp_8", { repeatable }), /2 unfinished/);

@@ -65,7 +65,7 @@ async function setUp(database: Database) {
     return rows.filter(({ charged_nanos }) => charged_nanos !== 0n)
       .map(({ transaction_id }) => String(transaction_id));
   };
-  /** As if so long had passed that a claim is nobody's. */
+  /** As if a claim had expired. */
   const expire = () =>
     database.query("update replays set until = clock_timestamp() - interval '1 ms'", []);
   return { accountId, records, dead, alive, claimOf, row, charged, expire };
@@ -184,7 +184,7 @@ eachDatabase("an attempt that came to nothing leaves the line as it was", async 
 
 eachDatabase("what the same id is used for otherwise is charged each time", async (database) => {
   const { records, dead, claimOf, row, charged, expire } = await setUp(database);
-  // An answer that was not kept, since it was too large or erased.
+  // An answer that was not stored, because it was too large or erased.
   const [a, b] = [claimOf(), claimOf()];
   await dead.claim(a);
   await records.insert([row("a", a)]);

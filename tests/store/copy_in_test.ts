@@ -1,4 +1,4 @@
-/** Rows that are copied in: whole or not at all, and the session goes on after a refusal. */
+/** Rows that are copied in: whole or not at all, and the session continues after a refusal. */
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
 import { copyLine } from "../../src/database/copy_text.ts";

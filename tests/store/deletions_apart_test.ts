@@ -111,7 +111,7 @@ onPostgres("what runs made goes though the database of the calls is away in betw
 onPostgres(
   "what went counts though the main database is away right after it",
   async (main, open) => {
-    // Another connection stands for another database: nothing is shared in one transaction.
+    // Another connection represents another database: no transaction is shared.
     const analytics = createAnalyticsStore(await open(), main);
     const account = await newAccount(main);
     await analytics.insert([fullCall(account, "t1"), fullCall(account, "t2")]);

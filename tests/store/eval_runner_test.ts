@@ -337,7 +337,7 @@ eachWorld("one refused request is one error; twenty in a row end the run", async
   assert.equal(run.state, "failed");
   assert.equal(run.error?.code, "context_length_exceeded");
   assert.equal(run.counts.passed, 20);
-  // Four are asked at a time: an answer that comes late makes the row begin anew.
+  // Four run at a time: a late answer makes the row start over.
   assert.ok(run.counts.errors >= 30 && run.counts.errors < 60, String(run.counts.errors));
 });
 

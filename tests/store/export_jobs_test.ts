@@ -167,7 +167,7 @@ eachDatabase("what becomes of one job becomes of no other", async (database) => 
   const other = await newAccount(database, "other");
   await jobs.create(order(other));
   const theirs = (await jobs.claim())!.job;
-  // Of the same claim, and so told apart by their ids alone.
+  // Of the same claim, so they differ by their ids alone.
   const claimed = async () => {
     await jobs.create(order(accountId));
     return (await jobs.claim())!.job;

@@ -10,7 +10,7 @@ import { interaction, newAccount } from "./samples.ts";
 const end = Date.UTC(2026, 10, 21);
 const hour = 3_600_000;
 
-/** Ids of all pages, in the order given. */
+/** Ids of all pages, in their order. */
 async function ids(
   database: Database,
   accountId: number,

@@ -10,7 +10,7 @@ import { createSegmentFile, type SegmentFile } from "../../src/records/journal/s
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 
-/** Real files on a disk that fails as it is told. */
+/** Real files on a disk that fails when the test says so. */
 class Disk {
   /** Bytes that can still be written. */
   space = Infinity;

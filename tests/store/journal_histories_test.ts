@@ -19,7 +19,7 @@ interface CallState {
   /** Whether its beginning is in a file. */
   isBegun: boolean;
   ended?: SettledCall;
-  /** An end was given to the journal; it may be in a file already. */
+  /** An end was passed to the journal; it may be in a file already. */
   isEnding?: boolean;
   isConfirmed?: boolean;
   /** A later end was confirmed, so that its beginning is on the disk as well. */

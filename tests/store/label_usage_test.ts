@@ -191,7 +191,7 @@ eachDatabase("the first look after a start adds up the present hour alone", asyn
   read.length = 0;
   assert.equal((await look()).all, 8);
   assert.deepEqual(new Set(read), new Set(["2026-09-20T18"]));
-  // What is erased is in no kept sum.
+  // Erased calls are in no stored sum.
   await erase(database, request(accountId, { userIds: ["user 3"] }));
   const names = async () => (await storedUsers(database)).flat();
   assert.ok((await names()).includes("user 2"));
@@ -359,7 +359,7 @@ onPostgres("sums are kept while calls of their day are erased", async (database)
   assert.equal(Number(sums!.calls), 2);
 });
 
-/** The users whose sums are kept, by hour or day. */
+/** The users whose sums are stored, by hour or day. */
 async function storedUsers(database: Database): Promise<string[][]> {
   const rows = await database.query(
     "select layout, records, names from label_steps where label = 'user' order by span, at",

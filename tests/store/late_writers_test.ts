@@ -237,7 +237,7 @@ onPostgres(
       let written = 0;
       const write = async (writer: Database, name: number) => {
         const rows = createAnalyticsStore(writer);
-        // Each goes on for a while after the deletion was answered.
+        // Each continues for a while after the deletion was answered.
         for (let more = 0, after = 0; after < 5; more++) {
           if (hasAnswered) after++;
           const id = `${round}-${name}-${more}`;

@@ -139,7 +139,7 @@ onPostgres("a step waits for locks a short time, lets others pass, and tries aga
     await tx.query("select count(*) from accounts");
     migrating = migrate(database, steps, patience);
     while (warned.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
-    // Who comes after the step is not kept waiting by it for long.
+    // The step doesn't delay later statements for long.
     await (await open()).query("set lock_timeout = 2000; select count(*) from accounts");
   });
   assert.deepEqual(await migrating, ["more"]);

@@ -7,7 +7,7 @@ import { within } from "../support/within.ts";
 
 const { available, reason } = postgresAvailability();
 
-/** A network between us and a server that resets connections when it is told to. */
+/** A network between us and a server that resets connections when the test says so. */
 async function startNetwork(address: string) {
   const server = new URL(address);
   const port = Number(server.port);

@@ -1,4 +1,4 @@
-/** Refused calls: written in batches, bounded, kept for their time, and no other account's. */
+/** Refused calls: written in batches, bounded, stored for their retention time, and per account. */
 import assert from "@std/assert";
 import type { RefusalCount, RefusedRequest } from "../../src/refusals/refusal.ts";
 import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";

@@ -384,7 +384,7 @@ onPostgres(
 onPostgres(
   "with calls in a database of their own, a correction that was cut is finished once",
   async (db, open) => {
-    // Another connection stands for another database: nothing is shared in one transaction.
+    // Another connection represents another database: no transaction is shared.
     const analytics = await open();
     const { accountId, interactions, ledger, store, run, balance } = await opened(db, analytics);
     await interactions.insert([call(accountId, "a")]);

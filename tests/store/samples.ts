@@ -41,7 +41,7 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return collected;
 }
 
-/** The database, with the rows of every answer also given to `seen`. */
+/** The database; the rows of every answer are also passed to `seen`. */
 export function observed(
   database: Database,
   seen: (rows: readonly SqlRow[], text: string) => void,

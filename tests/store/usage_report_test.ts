@@ -51,7 +51,7 @@ function anyCalls(random: Random, accountId: number, count: number): Interaction
   });
 }
 
-/** What the report has to say of a call, told apart from how it is read. */
+/** What the report must have of a call, independent of how it is read. */
 function labelsOf(call: Interaction, groups: readonly UsageGroup[], isErased: boolean) {
   const labels: Record<UsageGroup, string | null> = {
     model: `${call.vendor}/${call.model}`.slice(0, 256),

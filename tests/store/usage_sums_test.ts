@@ -417,7 +417,7 @@ onPostgres(
   "with interactions in a database of their own each change goes with its sums or not at all",
   async (database, open) => {
     const accountId = await newAccount(database);
-    // Another connection stands for another database: nothing is shared in one transaction.
+    // Another connection represents another database: no transaction is shared.
     const apart = await open();
     const random = new Random(5);
     const rows = Array.from({ length: 60 }, (_, at) => anyCall(random, accountId, `call ${at}`));

@@ -39,7 +39,7 @@ function keyForms(text: string): string[] {
   return [text, text.slice(0, 20), hex];
 }
 
-/** All that is said: in answers, errors and the log. */
+/** All output: answers, errors and the log. */
 class Said {
   readonly lines: string[] = [];
 
@@ -47,7 +47,7 @@ class Said {
     this.lines.push(Deno.inspect(what, { depth: 20 }), String(what), JSON.stringify(what) ?? "");
   };
 
-  /** Everything, once it is clear that what should have been said was. */
+  /** All output, once it contains what it should. */
   all(...phrases: string[]): string {
     const text = this.lines.join("\n");
     for (const phrase of phrases) assert.ok(text.includes(phrase), `nobody said: ${phrase}`);
@@ -74,7 +74,7 @@ function partsOf(database: Database, holder: MasterKeySource, log: Log) {
   return { vendorKeys, ring, parts, log };
 }
 
-/** Uses the keys in every way, the wrong ones included; gives all that was said meanwhile. */
+/** Uses the keys in every way, wrong ones included; returns all output meanwhile. */
 async function provoke(database: Database, dataDir: string): Promise<string> {
   const said = new Said();
   const { note } = said;

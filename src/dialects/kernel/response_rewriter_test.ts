@@ -12,7 +12,7 @@ const nothing: Emulations = {
   stripFence: false,
 };
 
-/** The folded answer to a block given in pieces, with what was emulated undone. */
+/** The folded answer to a block in pieces, with the emulations reversed. */
 function undone(
   emulations: Partial<Emulations>,
   content: (CanonicalEvent & { type: "block-start" })["content"],

@@ -19,7 +19,7 @@ const ranges: readonly [header: string | undefined, expected: ByteRange][] = [
   ["bytes=-0", beyond],
   ["BYTES = 5 - 6", part(5, 7)],
   ["bytes=99999999999999999999-", beyond],
-  // What is no single range of bytes is ignored.
+  // Anything but a single range of bytes is ignored.
   ["bytes=9-5", whole],
   ["bytes=-", whole],
   ["bytes=0-1,5-6", whole],

@@ -90,7 +90,7 @@ Deno.test("a version changes with a price and not with the order of fields", () 
 /** A file of one row with these fields. */
 const x = (fields: unknown) => JSON.stringify({ "vendor-b/gpt-x": fields });
 
-/** Wrong files, and what is said of them. */
+/** Wrong files, and their errors. */
 const wrongFiles: [string, string | RegExp][] = [
   ["{", /^expected JSON: [^\n]+$/],
   ["[]", 'expected a JSON object such as {"vendor-b/gpt-x": {"input": "0.25"}}'],

@@ -125,7 +125,7 @@ Deno.test("what could be read in two ways is refused", () => {
   for (const [code, answers] of Object.entries(refused)) {
     for (const answer of answers) {
       for (const size of [answer.length, 1]) {
-        // One byte at a time, an unending line is looked at each time anew.
+        // Byte by byte, an endless line is scanned from its start each time.
         if (size === 1 && answer.length > 50_000) continue;
         assert.equal(read(answer, { size }).code, code, JSON.stringify(answer.slice(0, 200)));
       }

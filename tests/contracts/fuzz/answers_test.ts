@@ -1,4 +1,4 @@
-/** The fuzz can fail: each way an answer can differ from the document is told. */
+/** The fuzz can fail: each way in which an answer can differ from the document is reported. */
 import assert from "@std/assert";
 import { securityHeaders } from "../../support/scenarios.ts";
 import { answerCheck } from "./answers.ts";

@@ -40,7 +40,7 @@ export class KnownIds {
     return ids.length === 0 ? undefined : random.pick(ids.slice(-5));
   }
 
-  /** Takes the first away, for who deletes it: that of an example, which is kept for sure. */
+  /** Removes the first one, to be deleted: that of an example, which is certainly stored. */
   take(path: string): string | undefined {
     return this.#byPath.get(beforeId(path) ?? "")?.shift();
   }

@@ -5,7 +5,7 @@ import type { KnownIds } from "./known_ids.ts";
 import type { FuzzedOperation } from "./operations.ts";
 import { type Schema, valueOf } from "./schema_values.ts";
 
-/** A request as it leaves: everything that is odd about it stands in it. */
+/** A request as it is sent, with everything that is odd about it. */
 export interface FuzzedRequest {
   readonly method: string;
   /** Path and query. */

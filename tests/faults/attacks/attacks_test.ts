@@ -99,7 +99,7 @@ async function leftovers(service: ServiceProcess): Promise<Leftovers> {
   return { sockets, threads, resident: await residentBytes(service) };
 }
 
-/** What attacks took is given back within a minute. */
+/** What attacks used is released within a minute. */
 async function assertNothingLeft(
   service: ServiceProcess,
   dataDir: string,

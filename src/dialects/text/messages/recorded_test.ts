@@ -62,7 +62,7 @@ function answersOf(text: string): Json[][] {
   return answers;
 }
 
-/** What an answer says, told from its blocks alone. */
+/** The content of an answer, read from its blocks alone. */
 interface Said {
   text: string;
   thinking: string;
@@ -111,7 +111,7 @@ function saidByPayloads(payloads: readonly Json[]): Said {
   let call: Json | undefined;
   for (const { type, content_block: block, delta } of payloads as Record<string, Json>[]) {
     if (String(type) === "message_start") {
-      // Only a later one of the same answer repeats what was said.
+      // Only a later one of the same answer repeats the earlier text.
       continue;
     }
     said.text += delta?.text ?? "";
@@ -167,7 +167,7 @@ function checkResplit(bytes: Uint8Array, events: readonly CanonicalEvent[]): voi
   assert.deepEqual(decode([...incoming, ...splitter.end()]).events, events);
 }
 
-/** Cut anywhere before it said how it ended, it is never complete. */
+/** Cut anywhere before its finish reason, it is never complete. */
 function checkCuts(payloads: readonly Json[], frames: readonly string[]): void {
   const decoder = messages.createStreamDecoder({});
   const splitter = new SseSplitter(cap);

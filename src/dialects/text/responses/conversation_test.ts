@@ -7,7 +7,7 @@ const call = { type: "function_call", id: "fc_1", call_id: "c1", name: "f", argu
 const answer = { id: "resp_1", status: "completed", output: [call] };
 const first = { model: "m", input: "q1", instructions: "OLD" };
 
-/** Continues with a request given as text; the two forms of the result must agree. */
+/** Continues with a request as text; the two forms of the result must agree. */
 function continued(bodyText: string) {
   const result = conversation.continueFrom({
     body: JSON.parse(bodyText),

@@ -32,7 +32,7 @@ function streamsOf(file: string): string[][] {
   return streams;
 }
 
-/** What a response object says, told apart from the code under test. */
+/** The content of a response object, read independently of the code under test. */
 function expectedOf(response: JsonRecord) {
   const output = (response.output ?? []) as JsonRecord[];
   const contents = output.filter((item) => item.type === "message")
@@ -117,7 +117,7 @@ for (const file of files.filter((one) => one.endsWith(".chunks.txt"))) {
         return;
       }
       assert.ok(complete);
-      // The vendor seals the same reasoning anew in its terminal event.
+      // The vendor seals the same reasoning again in its terminal event.
       const unsealed = { ...expectedOf(last.response), sealed: sealedItems(lines) };
       assert.deepEqual(saidBy(answer), unsealed);
       checkUsage(answer, last.response);

@@ -133,7 +133,7 @@ function mediaOf(random: Random): MediaPart {
   ]);
 }
 
-/** An assistant's turn, the outputs of its calls, and what was said then. */
+/** An assistant's turn, the outputs of its calls, and the messages after them. */
 function exchange(random: Random, number: number): Turn[] {
   const calls = random.many(0, 3, (index): Part & { type: "tool-call" } => ({
     type: "tool-call",
@@ -285,7 +285,7 @@ function blockOf(random: Random, block: number): CanonicalEvent[] {
   ];
 }
 
-/** What an answer says, without what the encoder gives anew and the vendor's own words. */
+/** The content of an answer, without what the encoder generates and the vendor's own fields. */
 function essence(answer: CanonicalAnswer) {
   const { serviceTier, raw: _, ...usage } = shownUsage(answer, 11);
   // The schema wants these numbers, so unknown ones come back as 0.

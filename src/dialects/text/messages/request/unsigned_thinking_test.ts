@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { finish } from "../../../../base/steps.ts";
 import { messages } from "../mod.ts";
 
-/** The text as it goes on, parsed; undefined where nothing in it is unsigned. */
+/** The text that is sent, parsed; undefined where nothing in it is unsigned. */
 function passed(body: object) {
   const unsigned = messages.unsignedThinking!(body, "m");
   if (unsigned === undefined) return undefined;

@@ -129,7 +129,7 @@ Deno.test("what a summary was asked for stands for all before it", () => {
   assert.deepEqual(continued(later, [call]), [summary, message("q"), call, message("new")]);
   // None came of it.
   assert.deepEqual(continued([message("old"), trigger], []), [message("old"), message("new")]);
-  // One that nobody asked for stands behind messages that are kept.
+  // One without a request follows messages that are stored.
   assert.deepEqual(continued([message("old"), summary], [call]), [
     message("old"),
     summary,
