@@ -40,10 +40,13 @@ export type VendorKeyTest =
   | { kind: "refused" }
   | { kind: "unknown"; reason: string };
 
-export interface KeyVendor {
+export interface VendorNames {
   label: string;
   /** The names by which people know it. */
   names: readonly string[];
+}
+
+export interface KeyVendor extends VendorNames {
   kind: string;
 }
 
@@ -82,7 +85,7 @@ export interface InteractionDeps {
   interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  vendors: readonly string[];
+  vendors: readonly VendorNames[];
   /** Returns the names of the account's keys by their ids. */
   keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
   readTranscript: (dialect: string, payloads: StoredContent) => Promise<Transcript>;

@@ -118,7 +118,7 @@ function createInteractionDeps(services: Services): InteractionDeps {
   return {
     interactions: records.fairAnalytics,
     flushRecords: records.flushRecords,
-    vendors: registry.all.map(({ label }) => label),
+    vendors: registry.all.map(({ label, aliases }) => ({ label, names: aliases })),
     keyNames: async (accountId) =>
       new Map((await stores.apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
     readTranscript: (dialect, payloads) => readTranscript(dialectsByName.get(dialect), payloads),

@@ -63,6 +63,12 @@ Deno.test("a vendor's calls are added up under each of its names", async () => {
   assert.equal(await totalOf("google"), total);
 });
 
+Deno.test("the vendor filter shows the names that people know", async () => {
+  const { text } = await (await world().owner()).get(list);
+  assert.match(text, /<option value="vendor-b" ?>vendor-b · openai<\/option>/);
+  assert.match(text, /<option value="vendor-g" ?>vendor-g · xai<\/option>/);
+});
+
 Deno.test("filters and words narrow the list to what they say, and each can be taken off", async () => {
   const owner = await world().owner();
   const { calls } = world();
@@ -173,7 +179,7 @@ Deno.test("pages go back and forth without losing a row, and the newest say when
   const same = await again();
   const later = await call("Hi again", {}, { "x-session-id": session });
   const changed = await again();
-  // At the turn of a minute all are told anew.
+  // When a minute passes all are sent again.
   assert.ok([200, 304].includes(same.status));
   assert.equal(changed.status, 200);
   assert.equal(idsIn(await changed.text())[0], later);

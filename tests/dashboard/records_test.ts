@@ -47,6 +47,16 @@ async function auditText(at: DashboardWorld): Promise<string> {
   return text.slice(text.indexOf("<table"));
 }
 
+Deno.test("an export and an evaluation can be of any vendor's calls, also without keys of one's own", async () => {
+  const owner = await world().owner();
+  for (const form of ["/dashboard/exports/new", "/dashboard/evals/new"]) {
+    const { text } = await owner.get(form);
+    for (const name of ["vendor-b · openai", "vendor-e · gemini", "vendor-f · openrouter"]) {
+      assert.ok(text.includes(`>${name}</option>`), `${form}: ${name}`);
+    }
+  }
+});
+
 Deno.test("a deletion is counted first, takes the number typed, and leaves a receipt", async () => {
   const owner = await world().owner();
   const form = "/dashboard/deletion/new";

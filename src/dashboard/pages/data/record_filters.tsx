@@ -1,7 +1,14 @@
 import type { KeyRow } from "../../../keys/key_service.ts";
-import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
+import {
+  Choices,
+  type Option,
+  SelectField,
+  type Shown,
+  TextField,
+  vendorOption,
+} from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import type { KeyVendor } from "../../deps.ts";
+import type { VendorNames } from "../../deps.ts";
 
 /** The ways a call can end, as values of the filter. */
 const statuses: readonly Option[] = [
@@ -23,7 +30,7 @@ const field = (column: string) => `filter_${column}`;
 /** Fields that choose stored calls by the values of their columns. */
 export function FilterFields({ keys, vendors, ...shown }: Shown & {
   keys: readonly KeyRow[];
-  vendors: readonly KeyVendor[];
+  vendors: readonly VendorNames[];
 }) {
   const isOpen = [...columns, "status"].some((column) =>
     (shown.values[field(column)]?.[0] ?? "") !== "" ||
@@ -77,10 +84,6 @@ export function readFilters(form: Form): Record<string, string | string[]> {
 export function filterField(param: string): string | undefined {
   const column = /^filters\.(\w+)/.exec(param)?.[1];
   return column === undefined ? undefined : field(column);
-}
-
-function vendorOption({ label, names }: KeyVendor): Option {
-  return [label, [label, ...names].join(" · ")];
 }
 
 export function keyOption({ id, name, prefix }: Pick<KeyRow, "id" | "name" | "prefix">): Option {

@@ -198,7 +198,7 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
         <DayField {...shown} id="start_date" label="First day" hint="UTC" />
         <DayField {...shown} id="end_date" label="Last day" hint="Included" />
       </div>
-      <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
+      <FilterFields {...shown} keys={keys} vendors={ctx.interactions.vendors} />
       <GraderFields {...shown} />
       <div class="buttons">
         <button type="submit" class="button button-primary">Start evaluation</button>

@@ -14,7 +14,7 @@ export function RawPayloads({ detail }: { detail: InteractionDetail }) {
     <section class="raw">
       <h2>Raw payloads</h2>
       <p class="muted">
-        As the caller sent and received them; a stream as its whole, large media by its address. The
+        As the caller sent and received them; a stream as one whole answer, large media by URL. The
         exchange with the vendor is not stored separately.
       </p>
       {isRecorded
@@ -52,7 +52,11 @@ function Payload({ title, side, payload, id }: {
   id: string;
 }) {
   if (payload === null) {
-    return <p class="muted">{`${title}: none is stored. It never was, or its time is over.`}</p>;
+    return (
+      <p class="muted">
+        {`${title}: none is stored. The call had none, or its retention time is over.`}
+      </p>
+    );
   }
   const shown = indentJson(payload.text, shownChars);
   const href = `${listPath}/${id}/raw/${side}`;

@@ -106,7 +106,10 @@ function ShownBefore({ prefix }: { prefix: string }) {
 function snippetsOf(ctx: PageContext, key: KeyRow, value: string) {
   return exampleSnippets(ctx.baseUrl, value, {
     call: exampleCall(key, ctx.exampleModels),
-    question: exampleQuestion(key, (scope) => ctx.interactions.vendors.includes(scope)),
+    question: exampleQuestion(
+      key,
+      (scope) => ctx.interactions.vendors.some(({ label }) => label === scope),
+    ),
   });
 }
 
