@@ -99,7 +99,7 @@ Deno.test("a response can be continued at its terminal event, before the vendor 
 async function begin(
   dialect: DialectName,
   vendorsEnd: Promise<void>,
-  pieces = [...vendorWords[dialect].begin, ...vendorWords[dialect].end],
+  pieces: readonly string[] = [...vendorWords[dialect].begin, ...vendorWords[dialect].end],
 ): Promise<Response> {
   const script = service().script(async (exchange) => {
     await exchange.head(200, { "content-type": "text/event-stream" });
