@@ -268,8 +268,10 @@ Deno.test("the first wrong field of a refused form has the focus, and each a red
   await page.click("main form button[type=submit]");
   await page.waitForSelector("#models-error");
   assert.equal(await page.evaluate("document.activeElement.id"), "cap_day");
-  const borderOf = (id: string) => page.$eval(id, (one) => getComputedStyle(one).borderTopColor);
-  const red = await page.$eval("#cap_day-error", (one) => getComputedStyle(one).color);
+  const styleOf = (selector: string, property: string) =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector("${selector}")).${property}`);
+  const borderOf = (selector: string) => styleOf(selector, "borderTopColor");
+  const red = await styleOf("#cap_day-error", "color");
   assert.equal(await borderOf("#cap_day"), red);
   assert.equal(await borderOf("#models"), red);
   assert.notEqual(await borderOf("#name"), red);

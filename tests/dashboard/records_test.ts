@@ -68,7 +68,7 @@ Deno.test("a deletion is counted first, takes the number typed, and leaves a rec
   assert.equal(bare.status, 400, "a reason is needed");
   assert.match(bare.text, /id="reason-error"/);
   const nothing = await owner.submit(form, form, { tables: "interactions", reason: "why" });
-  assert.match(nothing.text, /Give at least one of user_id/);
+  assert.match(nothing.text, /Fill in at least one of User/);
   const backwards = { start_date: "2026-02-02", end_date: "2026-01-01", reason: "why" };
   assert.match(
     (await owner.submit(form, form, { ...backwards, tables: "interactions" })).text,
@@ -153,7 +153,7 @@ Deno.test("an export is asked for, fetched, noted and deleted", async () => {
   const wanted = { tables: "interactions", format: "csv", from: today, to: today };
   const wrong: [Record<string, string | string[]>, RegExp][] = [
     [{ ...wanted, tables: ["interactions", "eval_runs"] }, /Csv takes exactly one table/i],
-    [{ ...wanted, tables: [] }, /At least 1 item/i],
+    [{ ...wanted, tables: [] }, /Choose at least one\./],
     [{ ...wanted, from: "2027-01-01", to: "2026-01-01" }, /id="to-error">The last day is before/],
     [{ ...wanted, from: "soon" }, /id="from-error"/],
     [{ ...wanted, filter_status: "sideways" }, /expected|Expected/],
