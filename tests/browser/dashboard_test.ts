@@ -1,5 +1,6 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
+import type { Page } from "playwright-core";
 import { shared } from "../support/service.ts";
 import { desktop, openPage, schemesFor } from "./chromium.ts";
 import { browser, claimAs, looksFine, signInAs, startAsOwner, startUnclaimed } from "./world.ts";
@@ -226,10 +227,7 @@ Deno.test("a large cap leaves the columns beside it in sight", async () => {
   await service.createKey("--name", "n".repeat(100), "--cap-month-usd", "100000000");
   await page.setViewportSize(desktop);
   await page.goto(`${service.baseUrl}/dashboard/keys`);
-  const [table, shown] = await page.$eval(
-    "main .table",
-    (one) => [one.scrollWidth, one.clientWidth],
-  );
+  const [table, shown] = await widthsOfTable(page);
   assert.equal(table, shown);
   const time = await page.locator("td[data-label=Created] time").first().boundingBox();
   assert.ok(time!.height < 24, `a time is ${time!.height} px high`);
@@ -256,10 +254,7 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
   await page.setViewportSize(desktop);
   for (const name of ["webhooks", "budgets", "models", "audit"]) {
     await page.goto(`${service.baseUrl}/dashboard/settings/${name}`);
-    const [table, shown] = await page.$eval(
-      "main .table",
-      (one) => [one.scrollWidth, one.clientWidth],
-    );
+    const [table, shown] = await widthsOfTable(page);
     assert.equal(table, shown, name);
   }
   await page.goto(`${service.baseUrl}/dashboard/settings/audit`);
@@ -274,10 +269,7 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
   const names = ["webhooks", "budgets", "models", "people"].map((name) => `settings/${name}`);
   for (const name of [...names, "exports", "keys"]) {
     await page.goto(`${service.baseUrl}/dashboard/${name}`);
-    const [table, shown] = await page.$eval(
-      "main .table",
-      (one) => [one.scrollWidth, one.clientWidth],
-    );
+    const [table, shown] = await widthsOfTable(page);
     assert.equal(table, shown, name);
     // All but the name and the actions say what they are.
     const bare = await page.$$eval(
@@ -291,3 +283,9 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
     assert.deepEqual([...new Set(alignments)], ["left"], name);
   }
 });
+
+/** Widths of a page's first table: of its content, and of the part that is shown. */
+async function widthsOfTable(page: Page): Promise<number[]> {
+  const table = page.locator("main .table").first();
+  return await table.evaluate((one) => [one.scrollWidth, one.clientWidth]);
+}
