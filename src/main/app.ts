@@ -82,7 +82,7 @@ export function createApp(
     return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
   };
 
-  const { trustProxy, metricsToken } = config;
+  const { trustProxy } = config;
   const contexts = {
     clock,
     newRequestId: services.newId,
@@ -96,14 +96,7 @@ export function createApp(
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   const metricsText = services.siblings.metrics ?? (() => metrics.text());
-  const { host } = config;
-  operationRoutes(endpoints, {
-    ready: services.ready,
-    metricsText,
-    metricsToken,
-    trustProxy,
-    host,
-  });
+  operationRoutes(endpoints, { ready: services.ready, metricsText, settings: config });
   publicRoutes(endpoints, services);
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // The dashboard accepts sessions only; everything below accepts keys only.

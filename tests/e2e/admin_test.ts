@@ -22,6 +22,22 @@ function valueOf(code: number, ended: Awaited<ReturnType<typeof here>>): unknown
   return JSON.parse(ended.stdout);
 }
 
+async function showsControls(): Promise<void> {
+  const name = "a\x1b[2J\x1b]0;b\x07\x9b31m\nforged";
+  await json(0, "key", "create", "--name", name);
+  const listed = await here("key", "list");
+  assert.equal(listed.code, 0);
+  assert.match(listed.stdout, /a\\u001b\[2J\\u001b\]0;b\\u0007\\u009b31m\\u000aforged/);
+  const lines = await here("key", "list", "--json");
+  const refused = await here("key", "revoke", "\x1b[2J");
+  assert.equal(refused.code, 1);
+  for (const text of [listed.stdout, lines.stdout, refused.stderr]) {
+    assert.doesNotMatch(text.replaceAll("\n", ""), /\p{Cc}/u);
+  }
+  const keys = JSON.parse(lines.stdout) as Made[];
+  assert.ok(keys.some((key) => key.name === name), "as JSON the name is unchanged");
+}
+
 Deno.test("the commands reach the server that owns the embedded database, and work without one", async (t) => {
   const service = await startService({ env });
   await t.step("key create gives id, key, prefix, name and account, once", async () => {
@@ -51,21 +67,10 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     assert.match(made.stdout, /^dmt_\w+\nKey 'for people' \(.*\) of account 'default'\./);
   });
-  await t.step("a name with a terminal's control sequences is shown and not executed", async () => {
-    const name = "a\x1b[2J\x1b]0;b\x07\x9b31m\nforged";
-    await json(0, "key", "create", "--name", name);
-    const listed = await here("key", "list");
-    assert.equal(listed.code, 0);
-    assert.match(listed.stdout, /a\\u001b\[2J\\u001b\]0;b\\u0007\\u009b31m\\u000aforged/);
-    const lines = await here("key", "list", "--json");
-    const refused = await here("key", "revoke", "\x1b[2J");
-    assert.equal(refused.code, 1);
-    for (const text of [listed.stdout, lines.stdout, refused.stderr]) {
-      assert.doesNotMatch(text.replaceAll("\n", ""), /\p{Cc}/u);
-    }
-    const keys = JSON.parse(lines.stdout) as Made[];
-    assert.ok(keys.some((key) => key.name === name), "as JSON the name is unchanged");
-  });
+  await t.step(
+    "a name with a terminal's control sequences is shown and not executed",
+    showsControls,
+  );
   await t.step("what fails exits 1, and wrong usage exits 2, in either form", async () => {
     for (
       const [code, args] of [
@@ -100,12 +105,8 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
   assert.equal(await service.stop(), 0);
   await t.step("with no server running the command opens the database itself", async () => {
     const listed = valueOf(0, await asProgram("key", "list", "--json")) as Made[];
-    assert.deepEqual(listed.map((one) => one.name).slice(0, 4), [
-      "first key",
-      "ci",
-      "x",
-      "for people",
-    ]);
+    const names = listed.map((one) => one.name);
+    assert.deepEqual(names.slice(0, 4), ["first key", "ci", "x", "for people"]);
     assert.deepEqual(await json(0, "migrate"), { migrated: true });
   });
   await t.step("a wrong environment value is one line there, too", async () => {

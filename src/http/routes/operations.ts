@@ -11,11 +11,13 @@ export function operationRoutes(
   deps: {
     ready: () => Promise<void>;
     metricsText: () => Promise<string>;
-    metricsToken: Secret | undefined;
-    /** The service is behind a proxy. */
-    trustProxy: boolean;
-    /** `HOST`, the address that the listener is bound to. */
-    host: string;
+    settings: {
+      metricsToken: Secret | undefined;
+      /** The service is behind a proxy. */
+      trustProxy: boolean;
+      /** The address that the listener is bound to. */
+      host: string;
+    };
   },
 ): void {
   app.bindPublic(contracts.livez, () => ({ status: "ok" as const }));
@@ -24,14 +26,15 @@ export function operationRoutes(
     return { status: "ok" as const };
   });
   // Behind a proxy on this machine, which may set no header, every caller seems to be on loopback.
-  const asksAlways = deps.trustProxy || deps.metricsToken !== undefined;
+  const { metricsToken, trustProxy, host } = deps.settings;
+  const asksAlways = trustProxy || metricsToken !== undefined;
   app.bindPublic(contracts.metrics, async ({ peerHost, header }) => {
     // A web page in a browser on this machine can change what its own name resolves to (DNS
     // rebinding): its requests come from loopback too, but with that name as `Host`.
     const isNear = !asksAlways && isLoopback(peerHost) &&
-      isOwnHost(header("host") ?? "", deps.host) &&
+      isOwnHost(header("host") ?? "", host) &&
       forwardedBy.every((name) => header(name) === undefined);
-    if (!isNear && !holdsToken(header("authorization"), deps.metricsToken)) {
+    if (!isNear && !holdsToken(header("authorization"), metricsToken)) {
       // To others the endpoint doesn't exist.
       throw new Fault("endpoint_not_found");
     }
