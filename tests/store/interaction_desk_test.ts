@@ -116,6 +116,43 @@ eachDatabase("a page searches a year and says so; the next one goes on", async (
   assert.deepEqual(await ids(database, accountId, query), ["txn_12000", "txn_24000"]);
 });
 
+eachDatabase(
+  "a page looks for phrases in so many bytes; the next one goes on",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const rows = Array.from(
+      { length: 130 },
+      (_, n) =>
+        interaction(accountId, `txn_${String(n).padStart(3, "0")}`, {
+          createdAt: new Date(end - n * 60_000),
+          requestText: JSON.stringify({
+            content: `${n % 50 === 40 ? "b, A!" : "b a"} ${" ".repeat(n > 5 ? 400_000 : 4)}`,
+          }),
+          responseText: null,
+        }),
+    );
+    for (let from = 0; from < rows.length; from += 10) {
+      await createAnalyticsStore(database).insert(rows.slice(from, from + 10));
+    }
+    const look = async (search: string, position?: ListPosition) =>
+      await createInteractionRepository(database).page({
+        ...{ accountId, order: "newest", limit: 40, search },
+        ...(position ? { after: position } : {}),
+      });
+    const short = await look('"b, a"');
+    // 16 MiB by 16 characters: a row of 400 kB is looked at even where no bytes are left.
+    assert.deepEqual(
+      short.rows.map(({ transactionId }) => transactionId),
+      ["txn_040"],
+    );
+    assert.equal(short.next?.transactionId, "txn_048");
+    const long = await look(`"b, a${"!".repeat(400)}"`);
+    assert.equal(long.next?.transactionId, "txn_008");
+    const query = { search: '"b, a"' };
+    assert.deepEqual(await ids(database, accountId, query), ["txn_040", "txn_090"]);
+  },
+);
+
 eachDatabase("limits of cost and time narrow a list in its order", async (database) => {
   const accountId = await newAccount(database);
   const rows = rowsOf(accountId, 120);

@@ -2,7 +2,7 @@ import { pushAll } from "../../base/lists.ts";
 import type { InteractionListPage, InteractionPageQuery } from "../interaction_repository.ts";
 import type { InteractionSummary } from "../../shared/interaction.ts";
 import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../search_tokens.ts";
-import type { Queryable, SqlValue } from "../../database/database.ts";
+import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { addFilters, listInteractions } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { oldestCall, readCallKey } from "./calls.ts";
@@ -19,6 +19,13 @@ const firstRows = 100;
 const maxHeld = 400;
 /** The same limit if payloads must be read. */
 const maxRead = 200;
+/**
+ * How many characters a page compares at most, where each of the payloads meets each of the
+ * phrases; the cursor continues there.
+ */
+const maxCompared = 256 * 1024 * 1024;
+/** Shorter phrases count as this long: reading the payloads takes time, too. */
+const minPhraseLength = 16;
 /** Spans that one page searches: a year. */
 const maxSpans = 366 * 6;
 /** Spans per index lookup: half a day. All rows of a lookup are read. */
@@ -45,11 +52,21 @@ class Searcher {
   readonly #query: InteractionPageQuery;
   readonly #terms: SearchTerms;
   readonly #rows: InteractionSummary[] = [];
+  /** The phrases as payloads have them, each with its variants. */
+  readonly #phrases: readonly string[][];
+  /** Bytes of payloads in which this page may still look for phrases. */
+  #bytes: number;
 
   constructor(database: Queryable, query: InteractionPageQuery, terms: SearchTerms) {
     this.#database = database;
     this.#query = query;
     this.#terms = terms;
+    this.#phrases = terms.phrases.map((phrase) => {
+      const written = escaped(phrase);
+      return [...new Set([written, asciiOf(written)])];
+    });
+    const length = this.#phrases.flat().join("").length;
+    this.#bytes = maxCompared / Math.max(length, minPhraseLength);
   }
 
   async page(): Promise<InteractionListPage> {
@@ -87,40 +104,82 @@ class Searcher {
     // Ranges of cost and latency are checked afterwards: here they would cause a long scan.
     const { search: _, costNanos: _cost, latencyMs: _latency, ...query } = this.#query;
     const { rows, next } = await listInteractions(this.#database, { ...query, limit: firstRows });
-    const withText = await this.#idsWithText(rows);
-    pushAll(
-      this.#rows,
-      rows.filter((row) => withText.has(row.transactionId) && isWithin(row, this.#query)),
-    );
-    return next;
+    const checked = await this.#withText(rows);
+    pushAll(this.#rows, checked.rows.filter((row) => isWithin(row, this.#query)));
+    return checked.end ?? next;
   }
 
-  /** Returns the ids of the given rows that contain the words. */
-  async #idsWithText(rows: readonly CallKey[]): Promise<Set<string>> {
-    if (rows.length === 0) return new Set();
+  /** Returns the rows that contain words and phrases, up to `end` if not all could be looked at. */
+  async #withText<Row extends CallKey>(rows: readonly Row[]): Promise<TextMatches<Row>> {
+    const bytes = await this.#idsWithWords(rows);
+    const withWords = rows.filter(({ transactionId }) => bytes.has(transactionId));
+    if (this.#phrases.length === 0) return { rows: withWords };
+    const mayRead = withWords.findIndex(({ transactionId }, at) => {
+      const isOver = this.#bytes <= 0 && at > 0;
+      this.#bytes -= bytes.get(transactionId)!;
+      return isOver;
+    });
+    const read = mayRead < 0 ? withWords : withWords.slice(0, mayRead);
+    const ids = await this.#idsWithPhrases(read);
+    const matching = read.filter(({ transactionId }) => ids.has(transactionId));
+    return { rows: matching, end: mayRead < 0 ? undefined : read.at(-1) };
+  }
+
+  /** Returns the ids of the rows that contain the words, with the bytes of their payloads. */
+  async #idsWithWords(rows: readonly CallKey[]): Promise<Map<string, number>> {
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
+    const found = await this.#payloads(rows, (bind) => {
+      const conditions = this.#terms.tokens.map((word) =>
+        `p.words && ${bind(termKeys(this.#query.accountId, spans, word))}::bigint[]`
+      );
+      return `select case when (${conditions.join(" and ")}) is true
+        then coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0) end
+        from interaction_payloads p where ${ofNamed}`;
+    });
+    return new Map(found.map((row) => [String(row.transaction_id), Number(row.found)]));
+  }
+
+  /** Returns the ids of the rows that contain the phrases. */
+  async #idsWithPhrases(rows: readonly CallKey[]): Promise<Set<string>> {
+    const found = await this.#payloads(rows, (bind) => {
+      const conditions = this.#phrases.map((written) => {
+        const variants = written.map((one) => `lower(${bind(one)})`);
+        const isThere = variants.flatMap((one) =>
+          ["request", "response"].map((text) => `strpos(p.${text}, ${one}) > 0`)
+        );
+        return `(${isThere.join(" or ")})`;
+      });
+      // `offset 0` has each text put into lower case once, not for each phrase.
+      return `select nullif((${conditions.join(" and ")}) is true, false) from (
+          select lower(p.request) as request, lower(p.response) as response
+          from interaction_payloads p where ${ofNamed} offset 0
+        ) as p`;
+    });
+    return new Set(found.map((row) => String(row.transaction_id)));
+  }
+
+  /** Returns the ids of the rows for whose payloads the select finds a value, and the values. */
+  async #payloads(
+    rows: readonly CallKey[],
+    select: (bind: (value: SqlValue) => string) => string,
+  ): Promise<SqlRow[]> {
+    if (rows.length === 0) return [];
     const values: SqlValue[] = [
       rows.map(({ transactionId }) => transactionId),
       rows.map(({ createdAt }) => createdAt.toISOString()),
     ];
-    const bind = (value: SqlValue) => `$${values.push(value)}`;
-    const conditions = this.#terms.tokens.map((word) =>
-      `p.words && ${bind(termKeys(this.#query.accountId, spans, word))}::bigint[]`
-    );
-    // A scalar subquery, since a join may scan all payloads; `is true` keeps the planner from the
-    // index of words, so that payloads are read by primary key.
-    const found = await this.#database.query(
-      `select named.transaction_id from unnest($1::text[], $2::timestamptz[])
-         as named(transaction_id, created_at)
-       where (
-         select (${[...conditions, ...this.#phrases(bind)].join(" and ")}) is true
-         from interaction_payloads p
-         where p.transaction_id = named.transaction_id and p.created_at = named.created_at
-       )`,
+    // A scalar subquery, since a join may scan all payloads; a value in place of a condition keeps
+    // the planner from the index of words, so that payloads are read by primary key; `offset 0` has
+    // it look once.
+    return await this.#database.query(
+      `select * from (
+         select named.transaction_id, (${select((value) => `$${values.push(value)}`)}) as found
+         from unnest($1::text[], $2::timestamptz[]) as named(transaction_id, created_at)
+         offset 0
+       ) as named where found is not null`,
       values,
       { forceCustomPlan: true },
     );
-    return new Set(found.map((row) => String(row.transaction_id)));
   }
 
   /** Searches the index of words for rows after the cursor. */
@@ -128,14 +187,15 @@ class Searcher {
     if (isBelow(cursor, bottom)) return this.#whole();
     const top = spanBeyond(cursor);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
-    const hasPhrases = this.#terms.phrases.length > 0;
-    const most = hasPhrases ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
+    const most = this.#phrases.length > 0 ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
     const found = await this.#found(cursor, { top, lowest, most });
-    pushAll(this.#rows, await this.#fetchMatching(found));
+    const checked = this.#phrases.length > 0 ? await this.#withText(found) : { rows: found };
+    pushAll(this.#rows, await this.#fetchMatching(checked.rows));
     if (this.#isFull) return this.#whole();
-    const end = found.length < most
-      ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
-      : found.at(-1)!;
+    const end = checked.end ??
+      (found.length < most
+        ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
+        : found.at(-1)!);
     if (isBelow(end, bottom)) return this.#whole();
     return { rows: this.#rows, next: end, searchedBackTo: end.createdAt };
   }
@@ -193,31 +253,26 @@ class Searcher {
     return found.map(readCallKey);
   }
 
-  /**
-   * Fetches the found rows that contain the phrases and match the other filters, up to a full page.
-   */
+  /** Fetches the rows that match the other filters, up to a full page. */
   async #fetchMatching(found: readonly CallKey[]): Promise<InteractionSummary[]> {
-    const withText = this.#terms.phrases.length > 0 ? await this.#idsWithText(found) : undefined;
     const { after: _, ...query } = this.#query;
     const { conditions, values } = interactionConditions(query);
     addFilters(query, conditions, (value) => `$${values.push(value)}`);
-    return await fetchByKey(
-      this.#database,
-      query.accountId,
-      withText ? found.filter(({ transactionId }) => withText.has(transactionId)) : found,
-      { conditions, values, limit: this.#missing },
-    );
-  }
-
-  /** Conditions that `p` contains the phrases. */
-  #phrases(bind: (value: SqlValue) => string): string[] {
-    return this.#terms.phrases.map((phrase) => {
-      const written = [...new Set([escaped(phrase), asciiOf(escaped(phrase))])];
-      const among = bind(written.map((one) => `%${one.replace(/[\\%_]/g, "\\$&")}%`));
-      return `(p.request ilike any(${among}::text[]) or p.response ilike any(${among}::text[]))`;
+    return await fetchByKey(this.#database, query.accountId, found, {
+      ...{ conditions, values },
+      limit: this.#missing,
     });
   }
 }
+
+/** Rows that contain what is searched; `end` is the last that was looked at, unless all were. */
+interface TextMatches<Row> {
+  readonly rows: readonly Row[];
+  readonly end?: Row | undefined;
+}
+
+/** The payload of a named row. */
+const ofNamed = "p.transaction_id = named.transaction_id and p.created_at = named.created_at";
 
 /** Sorts before every id. */
 const beforeAll = "";
