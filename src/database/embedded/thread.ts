@@ -34,8 +34,9 @@ export class EmbeddedThread {
     if (answer.ok) return answer;
     const { message, code } = answer.error;
     if (!answer.broken) throw new SqlError(message, code);
-    this.end(message);
-    throw embeddedAway(message);
+    const reason = `it ended on an error and is opened again: ${message}`;
+    this.end(reason);
+    throw embeddedAway(reason);
   }
 
   /** Terminates the thread; pending requests fail. */
