@@ -95,6 +95,51 @@ Deno.test("a call that arrives after a deletion stands behind it, whatever the c
   assert.deepEqual(arrive(), clock.now());
 });
 
+Deno.test("a call that arrives at the very time of a deletion stands behind it", () => {
+  const { clock, index, stone, call } = setUp();
+  const at = clock.now();
+  index.add([{ ...stone("ann"), before: new Date(at.getTime() + 1000) }]);
+  clock.advance(1000);
+  const arrival = { arrivedAt: clock.now(), arrivedMs: clock.monotonicMs() };
+  assert.ok(index.covers(call("ann")));
+  assert.equal(index.arrivalOf(1, arrival).getTime() - at.getTime(), 1001);
+});
+
+Deno.test("the latest deletion decides, and one that names calls has no say", () => {
+  const { clock, index, stone } = setUp();
+  const at = clock.now().getTime();
+  const later = (ms: number) => ({ ...stone("ann"), before: new Date(at + ms) });
+  index.add([later(10), later(20), later(15)]);
+  index.add([{ ...later(30), transactionIds: ["t1"] }]);
+  clock.advance(1);
+  const arrival = { arrivedAt: new Date(at), arrivedMs: clock.monotonicMs() };
+  assert.equal(index.arrivalOf(1, arrival).getTime() - at, 21);
+});
+
+Deno.test("deletions are remembered for longer than any call takes, and then forgotten", () => {
+  const { clock, index, stone, call } = setUp();
+  const [ann, at] = [call("ann"), clock.now()];
+  index.add([stone("ann")]);
+  const arrival = () => ({ arrivedAt: at, arrivedMs: clock.monotonicMs() });
+  const day = 24 * 60 * 60 * 1000;
+  clock.advance(day - 1);
+  index.prune();
+  assert.ok(index.covers(ann));
+  assert.equal(index.arrivalOf(1, arrival()).getTime() - at.getTime(), 1);
+  clock.advance(1);
+  index.prune();
+  assert.ok(!index.covers(ann));
+  assert.deepEqual(index.arrivalOf(1, arrival()), at);
+});
+
+Deno.test("of the calls that were not written the latest 10,000 are remembered", async () => {
+  const { index, call } = setUp();
+  await index.dropped(Array.from({ length: 10_000 }, (_, n) => `call of ${n}`));
+  assert.ok(index.covers(call("0")));
+  await index.dropped(["call of ann"]);
+  assert.deepEqual(["0", "1", "ann"].map((user) => index.covers(call(user))), [false, true, true]);
+});
+
 Deno.test("what the news name is kept, forgotten and tidied, then tidied once more", async () => {
   const { news, did, erasures, stone } = setUp();
   news.push({ tombstones: [stone("ann")], transactionIds: ["t1"] });

@@ -105,6 +105,11 @@ eachDatabase(
     ) => ({ interactionId, accountId, leaseId, chargedNanos });
     await ledger.post([charge("a", 12n), charge("b", 0n), charge("a", 12n)]);
     await ledger.post([charge("a", 12n)]);
+    await ledger.post([charge("b", 0n)]);
+    const settled = await db.query(
+      "select interaction_id from ledger_entries where kind = 'settle'",
+    );
+    assert.deepEqual(settled, [{ interaction_id: "a" }], "nothing is posted for 0");
     assert.equal((await ledger.show(accountId)).balanceNanos, 88n);
     assert.equal(await left(ledger, accountId), 70n, "the lease keeps the rest");
     await ledger.post([charge("c", 10n), charge("d", 10n), charge("e", 5n, null)]);
@@ -132,6 +137,7 @@ eachDatabase(
       new Set(["lease-2"]),
     );
     assert.equal((await ledger.show(accountId)).reservedNanos, 4n);
+    assert.equal((await ledger.show(accountId, "process-1")).reservedNanos, 4n);
     assert.equal((await ledger.show(accountId, "process-2")).reservedNanos, 0n);
     await pass(db, 2);
     assert.deepEqual(await ledger.sweepExpired(), { leases: 1, nanos: 10n });
@@ -152,6 +158,13 @@ eachDatabase(
     assert.deepEqual(await ledger.check(), []);
   },
 );
+
+eachDatabase("a charge to an account that never had credit is owed", async (db) => {
+  const [ledger, accountId] = await opened(db, 0n);
+  await ledger.post([{ interactionId: "a", accountId, leaseId: null, chargedNanos: 3n }]);
+  assert.equal((await ledger.show(accountId)).balanceNanos, -3n);
+  assert.deepEqual(await ledger.check(), []);
+});
 
 eachDatabase("what happens to one account's credit leaves another's as it is", async (db) => {
   const [ledger, accountId] = await opened(db, 100n);

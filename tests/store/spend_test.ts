@@ -118,6 +118,28 @@ eachDatabase(
   },
 );
 
+onPostgres("old charges that another transaction is changing are left, with their sums", async (
+  database,
+) => {
+  await newKey(database, "a", 1n);
+  await newKey(database, "b", 1n);
+  await insertKeyCharges(
+    database,
+    ["a", "a", "b"].map((apiKeyId, n) =>
+      interaction(1, `t${n}`, { apiKeyId, createdAt: day, chargedNanos: 5n })
+    ),
+  );
+  const now = new Date("2027-01-15T00:00:00Z");
+  await database.transaction(async (tx) => {
+    await tx.query("select from key_charges where transaction_id = 't0' for update");
+    assert.equal(await sweepKeyCharges(database, now), 2);
+  });
+  const sums = "select api_key_id, charged_nanos::bigint as nanos from key_spend";
+  assert.deepEqual(await database.query(sums), [{ api_key_id: "a", nanos: 5n }]);
+  assert.equal(await sweepKeyCharges(database, now), 1);
+  assert.deepEqual(await database.query(sums), []);
+});
+
 onPostgres("charges of before are in the sums", async (database) => {
   await newKey(database, "a", 1n);
   await insertKeyCharges(database, [
