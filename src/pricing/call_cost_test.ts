@@ -32,15 +32,27 @@ Deno.test("another model without a price costs what the asked one does", () => {
   assert.deepEqual(callCost(unknown, asked, priceOf), costOf(advised, asked));
 });
 
-Deno.test("the service tier that the vendor reported holds for every model of the call", () => {
-  const half = { flex: { numerator: 1n, denominator: 2n } };
-  const cost = (tier: Partial<Usage>) =>
-    callCost(
-      { ...advised, ...tier },
-      { ...asked, serviceTiers: half },
-      () => ({ ...dear, serviceTiers: half }),
-    ).pico;
+Deno.test("the service tier and region that the vendor reported hold for every model of the call", () => {
+  const factors = {
+    serviceTiers: { flex: { numerator: 1n, denominator: 2n } },
+    regions: { us: { numerator: 3n, denominator: 1n } },
+  };
+  const cost = (more: Partial<Usage>) =>
+    callCost({ ...advised, ...more }, { ...asked, ...factors }, () => ({ ...dear, ...factors }))
+      .pico;
   assert.equal(cost({ serviceTier: "flex" }) * 2n, cost({}));
+  assert.equal(cost({ region: "us" }), cost({}) * 3n);
+});
+
+Deno.test("counts that another model's usage lacks are all the asked one's", () => {
+  const rates = { input: 1000n, cacheRead: 100n, cacheWrite: 2000n, output: 1000n };
+  const usage: Usage = {
+    ...{ input: 100, cacheRead: 20, cacheWrite: 30, output: 10 },
+    otherModels: [{ model: "dear", usage: { input: 40, output: 5 } }],
+  };
+  const cost = callCost(usage, row("asked", rates), priceOf);
+  const ours = 10n * 1000n + 20n * 100n + 30n * 2000n + 5n * 1000n;
+  assert.equal(cost.pico, ours + 40n * 5000n + 5n * 25_000n);
 });
 
 Deno.test("a part that is larger than the whole takes nothing below zero", () => {

@@ -14,7 +14,13 @@ Deno.test("a step that fails is done otherwise, counted, and logged without what
   assert.equal(given, "plain");
   tries.note("bill", "t2", new Fault("upstream_invalid_response", { message: secret }));
   tries.note("bill", "t3", secret);
-  assert.equal(tries.failed, 3);
+  // Nothing but a position is logged of a stack, whatever is in it.
+  const stacks = [`Error: odd\n    at the word:1:1 of a secret`, "Error: odd"];
+  for (const stack of stacks) tries.note("bill", "t4", Object.assign(new Error("odd"), { stack }));
+  assert.equal(tries.failed, 5);
+  for (const line of lines.slice(3)) {
+    assert.match(line, /\{"transaction":"t4","step":"bill","reason":"Error"\}$/);
+  }
   assert.match(
     lines[0]!,
     /"step":"payload","reason":"TypeError","at":"settling_steps_test.ts:\d+:\d+"/,
