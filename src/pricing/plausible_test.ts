@@ -30,6 +30,15 @@ Deno.test("up to ten times what was set aside a report is believed, beyond it is
   assert.deepEqual(plausible(bill(null), bound(100n)), bill(null));
 });
 
+Deno.test("an estimate is not disputed, and what is disputed costs an account nothing that it did not", () => {
+  const estimate = bill(5000n, { basis: "estimated" });
+  assert.deepEqual(plausible(estimate, bound(100n)), estimate);
+  assert.deepEqual(
+    plausible(bill(1001n, { chargedNanos: 0n }), bound(100n)),
+    bill(100n, { basis: "disputed", chargedNanos: 0n }),
+  );
+});
+
 Deno.test("a report is also believed if the call's pictures can be text; disputed, it costs the bound", () => {
   const bounds = { boundNanos: 100n, believedNanos: 5000n };
   assert.deepEqual(plausible(bill(5000n), bounds), bill(5000n));
