@@ -34,6 +34,21 @@ eachDatabase("a call that repeats an erased one's words is not written after it"
   assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
 });
 
+eachDatabase("no answer is kept that continues an erased call, and others are", async (db) => {
+  const account = await newAccount(db);
+  const rows = createAnalyticsStore(db);
+  await rows.insert([fullCall(account, "erased")]);
+  await erase(db, request(account, { transactionIds: ["erased"] }));
+  const continuing = (id: string, source: string) => {
+    const call = fullCall(account, id, { createdAt: new Date() });
+    call.retained!.response!.sources = [source];
+    return call;
+  };
+  await rows.insert([continuing("one", "erased"), continuing("another", "there")]);
+  assert.deepEqual((await left(db)).interactions, ["another", "one"]);
+  assert.deepEqual((await left(db)).responses, ["another"]);
+});
+
 eachDatabase("of a record so late that nobody knows its sources no answer is kept", async (db) => {
   const account = await newAccount(db);
   const late = (id: string, sources: string[]) => {
