@@ -12,13 +12,13 @@ import type { BudgetService } from "../budgets/budget_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
 import {
-  accountFilter,
   chosenAccount,
   type Command,
   type CommandResult,
   done,
   listed,
   listedAccount,
+  listedAccountOption,
   notFound,
   optional,
   readUsd,
@@ -52,7 +52,7 @@ export const budgetCommands: Readonly<Record<string, Command<BudgetCommandDeps>>
     summary: "Lists budgets, and what is spent of each in the current day or month.",
     example: "budget list",
     usage: "budget list [--account A]",
-    options: accountFilter,
+    options: listedAccountOption,
     run: listBudgets,
   },
   "budget remove": {

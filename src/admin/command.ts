@@ -78,7 +78,7 @@ export interface Command<Parts> extends CommandForm {
 export const textOption = { type: "string" } as const;
 export const accountOption = { account: textOption } as const;
 /** Limits a command to one account. */
-export const accountFilter = {
+export const listedAccountOption = {
   account: { ...textOption, about: "Id or name of an account; all accounts if absent." },
 } as const;
 

@@ -8,7 +8,6 @@ import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 import {
-  accountFilter,
   accountOption,
   chosenAccount,
   type Command,
@@ -18,6 +17,7 @@ import {
   done,
   listed,
   listedAccount,
+  listedAccountOption,
   notFound,
   optional,
   required,
@@ -95,7 +95,7 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
     summary: "Lists API keys and whether they are usable.",
     example: "key list --account default",
     usage: "key list [--account A]",
-    options: accountFilter,
+    options: listedAccountOption,
     run: listKeys,
   },
   "key revoke": {

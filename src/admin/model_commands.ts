@@ -9,7 +9,6 @@ import {
 import type { Clock } from "../base/clock.ts";
 import { messageOf, OptionError, rethrowing } from "../shared/fault.ts";
 import {
-  accountFilter,
   accountOption,
   chosenAccount,
   type Command,
@@ -18,6 +17,7 @@ import {
   done,
   listed,
   listedAccount,
+  listedAccountOption,
   notFound,
   UsageError,
   type Values,
@@ -46,7 +46,7 @@ export const modelCommands: Readonly<Record<string, Command<ModelCommandDeps>>> 
     summary: "Lists virtual models: those of accounts, and those of MODELS_FILE.",
     example: "model list",
     usage: "model list [--account A]",
-    options: accountFilter,
+    options: listedAccountOption,
     run: listModels,
   },
   "model remove": {

@@ -1,8 +1,8 @@
 import {
-  accountFilter,
   type Command,
   type CommandResult,
   done,
+  listedAccountOption,
   textOption,
   type Values,
 } from "./command.ts";
@@ -36,7 +36,7 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
       until: textOption,
       vendor: textOption,
       model: textOption,
-      ...accountFilter,
+      ...listedAccountOption,
     },
     run: repriceCalls,
   },

@@ -13,7 +13,6 @@ import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../ke
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import { canStoreKeyOf } from "../vendors/stored_keys.ts";
 import {
-  accountFilter,
   accountOption,
   chosenAccount,
   type Command,
@@ -22,6 +21,7 @@ import {
   done,
   listed,
   listedAccount,
+  listedAccountOption,
   notFound,
   required,
   textOption,
@@ -62,7 +62,7 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
     summary: "Lists which vendor keys are stored, without their values.",
     example: "vendor-key list",
     usage: "vendor-key list [--account A]",
-    options: accountFilter,
+    options: listedAccountOption,
     run: listKeys,
   },
   "master-key rotate": {

@@ -4,13 +4,13 @@ import { OptionError, rethrowing } from "../shared/fault.ts";
 import { type Webhook, webhookJson } from "../webhooks/webhook.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
 import {
-  accountFilter,
   chosenAccount,
   type Command,
   type CommandResult,
   done,
   listed,
   listedAccount,
+  listedAccountOption,
   notFound,
   optional,
   textOption,
@@ -40,7 +40,7 @@ export const webhookCommands: Readonly<Record<string, Command<WebhookCommandDeps
     summary: "Lists webhooks, and how many events are queued for each.",
     example: "webhook list",
     usage: "webhook list [--account A]",
-    options: accountFilter,
+    options: listedAccountOption,
     run: listWebhooks,
   },
   "webhook remove": {

@@ -22,6 +22,18 @@ function valueOf(code: number, ended: Awaited<ReturnType<typeof here>>): unknown
   return JSON.parse(ended.stdout);
 }
 
+const wrongCommands = [
+  [1, ["key", "revoke", "no-such-id"]],
+  [1, ["key", "create", "--name", "x", "--account", "no-such-account"]],
+  [1, ["account", "create", "--name", "team"]],
+  [2, ["key", "create"]],
+  [2, ["key", "create", "--name", "x", "--scope", "no-such-scope"]],
+  [2, ["key", "create", "--name", "x", "--expires", "yesterday"]],
+  [2, ["key", "frobnicate"]],
+  [2, ["key", "list", "--no-such-option"]],
+  [2, ["key", "revoke"]],
+] as const;
+
 async function showsControls(): Promise<void> {
   const name = "a\x1b[2J\x1b]0;b\x07\x9b31m\nforged";
   await json(0, "key", "create", "--name", name);
@@ -72,19 +84,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     showsControls,
   );
   await t.step("what fails exits 1, and wrong usage exits 2, in either form", async () => {
-    for (
-      const [code, args] of [
-        [1, ["key", "revoke", "no-such-id"]],
-        [1, ["key", "create", "--name", "x", "--account", "no-such-account"]],
-        [1, ["account", "create", "--name", "team"]],
-        [2, ["key", "create"]],
-        [2, ["key", "create", "--name", "x", "--scope", "no-such-scope"]],
-        [2, ["key", "create", "--name", "x", "--expires", "yesterday"]],
-        [2, ["key", "frobnicate"]],
-        [2, ["key", "list", "--no-such-option"]],
-        [2, ["key", "revoke"]],
-      ] as const
-    ) {
+    for (const [code, args] of wrongCommands) {
       const value = await json(code, ...args);
       const text = JSON.stringify(value);
       assert.ok(/"error"|"revoked":false/.test(text), text);
@@ -96,12 +96,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.deepEqual([none.code, none.stdout], [2, ""]);
     assert.match(none.stderr, /usage: deno task admin COMMAND/);
   });
-  await t.step("migrate says that a server has the database", async () => {
-    const ended = await here("migrate");
-    assert.deepEqual([ended.code, ended.stdout], [1, ""]);
-    assert.match(ended.stderr, /^(error: )?DATA_DIR=\S+ is held by process \d+/);
-    assert.match((await here("migrate", "now")).stderr, /^unexpected 'now'\nusage: migrate$/m);
-  });
+  await t.step("migrate says that a server has the database", migrateBesideServer);
   assert.equal(await service.stop(), 0);
   await t.step("with no server running the command opens the database itself", async () => {
     const listed = valueOf(0, await asProgram("key", "list", "--json")) as Made[];
@@ -119,6 +114,13 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.match(ended.stderr, /^error: PORT=x is not valid: [^\n]*\n$/);
   });
 });
+
+async function migrateBesideServer(): Promise<void> {
+  const ended = await here("migrate");
+  assert.deepEqual([ended.code, ended.stdout], [1, ""]);
+  assert.match(ended.stderr, /^(error: )?DATA_DIR=\S+ is held by process \d+/);
+  assert.match((await here("migrate", "now")).stderr, /^unexpected 'now'\nusage: migrate$/m);
+}
 
 Deno.test("a command in a wrong folder says so and makes nothing", async () => {
   const empty = `${directory}/wrong`;
