@@ -44,11 +44,11 @@ function withoutStrayResults(request: JsonRecord): JsonRecord {
   const [first, ...rest] = new Fields(request, "").objects("contents");
   const parts = first?.objects("parts") ?? [];
   if (!parts.some((part) => part.has("functionResponse"))) return request;
-  const written = { ...first!.record, parts: parts.flatMap(resultParts) };
+  const written = { ...first!.record, parts: parts.flatMap(contentOf) };
   return { ...request, contents: [written, ...rest.map(({ record }) => record)] };
 }
 
-function resultParts(part: Fields): JsonRecord[] {
+function contentOf(part: Fields): JsonRecord[] {
   const result = part.object("functionResponse");
   if (!result) return [part.record];
   const media = result.objects("parts").map(({ record }) => record);
