@@ -34,8 +34,8 @@ async function setUp(
     processId: "process-1",
     leaseSeconds: 150,
     shared,
-    refusal: (_id, needed, left) =>
-      new Fault("insufficient_credits", { message: `needs ${needed}, ${left} is left` }),
+    refusal: (_id, { neededNanos, leftNanos }) =>
+      new Fault("insufficient_credits", { message: `needs ${neededNanos}, ${leftNanos} is left` }),
     onFailure: (_id, thrown) => void failures.push(thrown),
   });
   return { clock, store, balances, failures };
