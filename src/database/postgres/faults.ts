@@ -120,7 +120,7 @@ export function asRowFault(thrown: unknown): unknown {
 
 /** Whether the code is the server's: those of the operating system have no digits. */
 export function isSqlState(code: string): boolean {
-  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
+  return /^[0-9A-Z]{5}$/.test(code) && /[0-9]/.test(code);
 }
 
 /**

@@ -63,7 +63,6 @@ export function createDeletions(
       return tombstone;
     },
     async restore(tombstone) {
-      // The two databases may come from backups of different times.
       const hasLostRows = await analytics.hasLost(tombstone);
       const isLost = await main.transaction(async (tx) => {
         await lockForErasure(tx);

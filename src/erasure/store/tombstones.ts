@@ -186,3 +186,8 @@ export function readTombstone(row: SqlRow): Tombstone {
     selectorsHash: String(row.selectors_hash),
   };
 }
+
+export async function hasTombstone(database: Queryable, deletionId: string): Promise<boolean> {
+  const sql = "select from tombstones where deletion_id = $1";
+  return (await database.query(sql, [deletionId])).length > 0;
+}

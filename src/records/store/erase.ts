@@ -1,6 +1,6 @@
 import type { ErasureScope, Tombstone } from "../../erasure/tombstone.ts";
 import { Bound, condition } from "../../erasure/store/erasure_sql.ts";
-import { insertTombstone, noteErased } from "../../erasure/store/tombstones.ts";
+import { hasTombstone, insertTombstone, noteErased } from "../../erasure/store/tombstones.ts";
 import { countedColumns, countErased } from "../../usage/store/count_usage.ts";
 import type { CallKey, ErasedCalls } from "../analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -21,12 +21,12 @@ export async function hasLostTombstone(
   database: Queryable,
   { deletionId, accountId, before }: Tombstone,
 ): Promise<boolean> {
-  const [row] = await database.query(
-    `select not exists (select from tombstones where deletion_id = $1)
-       and exists (select from interactions where account_id = $2 and created_at <= $3) as is_lost`,
-    [deletionId, accountId, before],
+  if (await hasTombstone(database, deletionId)) return false;
+  const calls = await database.query(
+    "select from interactions where account_id = $1 and created_at <= $2 limit 1",
+    [accountId, before],
   );
-  return row?.is_lost === true;
+  return calls.length > 0;
 }
 
 export async function matchedCalls(
