@@ -2447,7 +2447,7 @@ export type ExportJob = {
 
 export type ExportLink = {
     /**
-     * Signed address of the file, valid for seven days.
+     * Signed URL of the file, valid for seven days.
      */
     export_url: string;
 };
