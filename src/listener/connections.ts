@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
+import { turnEnd, Turns } from "../base/turns.ts";
 import { Connection, type Overdue } from "./connection.ts";
 import { ChunkWatch, CountedMessage } from "./counted_message.ts";
 import type { ConnectionLimits } from "./limits.ts";
@@ -22,6 +23,8 @@ class Held {
   upgraded: OpenSocket | "opening" | undefined;
   /** A call of its WebSocket is under way. */
   isWorking = false;
+  /** Answers under way. Requests may follow one another unanswered: only the first has the socket. */
+  readonly answers = new Set<ServerResponse>();
 
   constructor(
     readonly connection: Connection,
@@ -32,6 +35,21 @@ class Held {
 
   get isServed(): boolean {
     return this.connection.isServed;
+  }
+
+  /**
+   * Closes the answers that wait for their turn once the connection has closed. The runtime (2.9.6)
+   * closes the first alone: the calls of the others would go on for nobody. In turns, since a call
+   * that ends is settled at once.
+   */
+  async closeWaitingAnswers(): Promise<void> {
+    const turns = new Turns();
+    for (const answer of this.answers) {
+      if (answer.socket !== null || answer.writableFinished) continue;
+      answer.destroyed = true;
+      answer.emit("close");
+      await turns.pause();
+    }
   }
 }
 
@@ -61,6 +79,8 @@ export class Connections {
   /** Connections that are being told that there is no room for them. */
   #refusing = 0;
   readonly #checks: ReturnType<typeof setInterval>;
+  /** Settles when the answers of all closed connections are closed. */
+  #closing: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
@@ -111,6 +131,10 @@ export class Connections {
       socket.on("error", () => socket.destroy());
       socket.once("close", () => this.#drop(socket));
     }
+    socket.once("close", () => {
+      if (held.answers.size === 0) return;
+      this.#closing = Promise.all([this.#closing, held.closeWaitingAnswers()]);
+    });
     writePiecewise(socket, () => held.connection.piecesTaken++);
   }
 
@@ -123,7 +147,9 @@ export class Connections {
     if (!connection.isBusy) this.#leave(held);
     connection.requestBegan(request, answer, socket, this.#nowMs());
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
+    held.answers.add(answer);
     answer.on("close", () => {
+      held.answers.delete(answer);
       connection.answerEnded(socket, this.#nowMs());
       if (!request.complete && !socket.destroyed) this.#discardRest(held, request);
       if (!connection.isBusy && this.#held.get(socket) === held) this.#wait(held);
@@ -202,8 +228,12 @@ export class Connections {
     for (const socket of this.#held.keys()) socket.destroy();
   }
 
-  close(): void {
+  /** Call it when all connections have closed; resolves when their answers have, too. */
+  async close(): Promise<void> {
     clearInterval(this.#checks);
+    // The last sockets report their end in this turn of the loop.
+    await turnEnd();
+    await this.#closing;
   }
 
   /** Ends connections that take too long. */

@@ -91,7 +91,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   try {
     await listen(server, options);
   } catch (thrown) {
-    connections.close();
+    void connections.close();
     throw thrown;
   }
   listNoRequests(server);
@@ -287,8 +287,7 @@ function drain(server: http.Server, connections: Connections, ms: number): Promi
     server.close(() => {
       clearTimeout(timer);
       clearInterval(checks);
-      connections.close();
-      resolve();
+      connections.close().then(resolve);
     });
     connections.endWaiting();
   });
