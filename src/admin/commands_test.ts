@@ -62,7 +62,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     scopes: ["chat", "vendor-b"],
     clock,
     ...unusedDeps,
-    isModel: unused,
+    isModel: (_account, name) => Promise.resolve(name.includes("/")),
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
   };

@@ -5,7 +5,7 @@ import type { Secret } from "../base/secret.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
-import { checkKeyDefaults, type KeyDefaults } from "../keys/key_defaults.ts";
+import { checkKeyDefaults, type KeyDefaults, noModel } from "../keys/key_defaults.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
@@ -19,11 +19,13 @@ export interface KeyAdministrationDeps {
   clock: Clock;
   /** Is called with the keys that changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
+  /** Whether a model name of the unified endpoints leads to a model for the account. */
+  isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 
 /** Creates a key of an account; only here is its value available. Throws `OptionError`. */
 export async function createApiKey(
-  deps: Pick<KeyAdministrationDeps, "accounts" | "apiKeys" | "scopes" | "clock">,
+  deps: Pick<KeyAdministrationDeps, "accounts" | "apiKeys" | "scopes" | "clock" | "isModel">,
   by: Administrator,
   account: Account,
   options: NewKeyOptions,
@@ -35,6 +37,9 @@ export async function createApiKey(
   }
   if (options.scopes.includes(adminScope) && account.id !== (await deps.accounts.first())?.id) {
     throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
+  }
+  for (const [index, model] of options.models.entries()) {
+    if (!await deps.isModel(account.id, model)) throw noModel(`models[${index}]`, model);
   }
   if (options.expiresAt && options.expiresAt <= deps.clock.now()) {
     throw new OptionError("expires", "expected a time in the future");

@@ -43,7 +43,7 @@ export async function checkKeyDefaults(
     throw new OptionError("app", `expected one line of ${most}`);
   }
   if (defaultModel !== undefined && !await isModel(defaultModel)) {
-    throw new OptionError("default_model", `no model has the name '${shown(defaultModel)}'`);
+    throw noModel("default_model", defaultModel);
   }
   const mapped = Object.entries(models);
   if (mapped.length > maxMappedNames) {
@@ -57,10 +57,7 @@ export async function checkKeyDefaults(
       );
     }
     if (!await isModel(model)) {
-      throw new OptionError(
-        "map",
-        `'${shown(name)}': no model has the name '${shown(model)}'`,
-      );
+      throw noModel("map", model, `'${shown(name)}': `);
     }
   }
   if (expectedOutputTokens === undefined) return;
@@ -92,6 +89,11 @@ export function refuseUncapped(changed: CappedKey): void {
   const lack = missingCap(changed);
   if (lack === undefined) return;
   throw new OptionError("cap_day_usd", `the key has expected_output_tokens, so it needs ${lack}`);
+}
+
+/** The error for a name in an option that leads to no model; `entry` says where in the option. */
+export function noModel(field: string, name: string, entry = ""): OptionError {
+  return new OptionError(field, `${entry}no model has the name '${shown(name)}'`);
 }
 
 function shown(name: string): string {

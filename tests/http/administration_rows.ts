@@ -192,6 +192,11 @@ const keyRows = {
       ],
       [
         "invalid_value",
+        /^models\[1\]: no model has the name 'nothing'/,
+        (to) => sdk.createApiKey({ ...to, body: { name: "x", models: ["gpt-4.1", "nothing"] } }),
+      ],
+      [
+        "invalid_value",
         /^default_model: no model has the name 'nothing'/,
         (to) => sdk.createApiKey({ ...to, body: { name: "x", default_model: "nothing" } }),
       ],

@@ -241,6 +241,8 @@ Deno.test("wrong defaults are refused by their option", async () => {
     [["--map", "x"], /^--map x: expected NAME=MODEL/],
     [["--map", "x=nowhere"], /^--map: 'x': no model has the name 'nowhere'/],
     [["--map", "x=gpt-4.1", "x=gpt-5-mini"], /^--map x: is set twice/],
+    [["--models", "gpt-4.1", "nowhere"], /^--models: no model has the name 'nowhere'/],
+    [["--models", "opneai/gpt-4.1"], /^--models: no model has the name 'opneai\/gpt-4.1'/],
     [["--default-model", "nowhere"], /^--default-model: no model has the name 'nowhere'/],
     [["--app", "a\nb"], /^--app: expected one line/],
     [

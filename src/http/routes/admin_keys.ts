@@ -35,7 +35,6 @@ import type { Endpoints } from "../bind.ts";
 export interface AdminKeyDeps extends KeyAdministrationDeps, VendorKeyAdministrationDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  isModel: (accountId: number, name: string) => Promise<boolean>;
 }
 
 export function adminKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {

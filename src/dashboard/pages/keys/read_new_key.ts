@@ -24,15 +24,15 @@ const translationModes: readonly TranslationMode[] = ["default", "strict", "leni
 
 /**
  * Reads the form; `wanted` is absent if there are `fieldErrors`. `scopes` includes those that only
- * owners may give, which are refused to others. `isModel` says whether a name without a vendor
- * names a model.
+ * owners may give, which are refused to others. `isModel` says whether calls of
+ * the account may name a model so.
  */
 export function readNewKey(
   form: Form,
   scopes: readonly string[],
   now: Date,
   isOwner: boolean,
-  isModel: (name: string) => boolean = () => false,
+  isModel: (name: string) => boolean,
 ): { wanted?: WantedKey; fieldErrors: Record<string, string> } {
   const { take, fieldErrors } = collectErrors();
   const wanted: WantedKey = {
@@ -122,9 +122,7 @@ function scopesOf(form: Form, allScopes: readonly string[], isOwner: boolean): s
 function modelsOf(text: string, isModel: (name: string) => boolean): string[] {
   const models = [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
   if (models.length > 200) throw new Error("At most 200 models.");
-  const invalidModel = models.find((one) =>
-    !(one.includes("/") ? /^[^/\s]{1,60}\/\S{1,200}$/.test(one) : isModel(one))
-  );
+  const invalidModel = models.find((one) => !isModel(one));
   if (invalidModel === undefined) return models;
   throw new Error(
     `“${invalidModel.slice(0, 60)}” is not a model; expected one such as openai/gpt-5-mini.`,

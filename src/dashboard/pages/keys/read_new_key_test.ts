@@ -5,7 +5,8 @@ import { readKeyChange, readNewKey } from "./read_new_key.ts";
 const now = new Date("2026-11-21T12:00:00Z");
 
 function read(fields: string) {
-  return readNewKey(new Form(new URLSearchParams(fields)), ["chat", "status"], now, true);
+  const isModel = (name: string) => ["fast", "vendor-b/a", "vendor-f/b/c"].includes(name);
+  return readNewKey(new Form(new URLSearchParams(fields)), ["chat", "status"], now, true, isModel);
 }
 
 Deno.test("a form becomes the key that it describes", () => {
@@ -38,10 +39,8 @@ Deno.test("a key that expects less than a call may cost keeps a cap", () => {
   assert.deepEqual(change(""), {});
 });
 
-Deno.test("a model without a vendor has to be one that calls may name", () => {
-  const form = new Form(new URLSearchParams("name=a&models=fast%0Avendor-b/a"));
-  const { wanted } = readNewKey(form, [], now, true, (name) => name === "fast");
-  assert.deepEqual(wanted?.models, ["fast", "vendor-b/a"]);
+Deno.test("a model is one that calls may name, of a vendor or virtual", () => {
+  assert.deepEqual(read("name=a&models=fast%0Avendor-b/a").wanted?.models, ["fast", "vendor-b/a"]);
 });
 
 Deno.test("each wrong field is named, and none becomes a key with more than was meant", () => {
@@ -54,6 +53,7 @@ Deno.test("each wrong field is named, and none becomes a key with more than was 
     "name=a&access=some": "scopes",
     "name=a&access=some&scope=unknown": "scopes",
     "name=a&models=gpt": "models",
+    "name=a&models=fast+nobody/a": "models",
     "name=a&expires=on&expires_on=2026-11-20": "expires",
     "name=a&expires=on": "expires",
     "name=a&cap_day=-1": "cap_day",
