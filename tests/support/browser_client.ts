@@ -66,6 +66,8 @@ export class BrowserClient {
 
   #keep(line: string): void {
     const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+    // Browsers drop larger ones.
+    if (name.length + value.length > 4096) return;
     if (/max-age=0/i.test(line)) this.#cookies.delete(name);
     else this.#cookies.set(name, value);
   }

@@ -153,14 +153,23 @@ function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
     !mayAs(role, requiresOwner(scopes) ? "owner" : "member")
   );
   if (beyond.length === 0) return "";
-  const names = beyond.slice(0, shownKeys).map(({ name }) => name).join(", ");
-  const others = beyond.length > shownKeys ? `, and ${beyond.length - shownKeys} others` : "";
+  const names = beyond.slice(0, shownKeys).map(({ name }) => beginning(name)).join(", ");
+  const more = beyond.length - shownKeys;
+  const others = more > 0 ? `, and ${counted(more, "other")}` : "";
   const subject = beyond.length === 1 ? "A key" : counted(beyond.length, "key");
   return ` ${subject} of theirs can do more: ${names}${others}. Revoke what they should not keep.`;
 }
 
-/** The most names in a notice, which travels in a cookie. */
+/** The most names in a notice, which travels in a cookie: browsers drop those of more than 4 KB. */
 const shownKeys = 5;
+const shownCharacters = 60;
+
+function beginning(name: string): string {
+  const characters = [...name];
+  return characters.length <= shownCharacters
+    ? name
+    : `${characters.slice(0, shownCharacters).join("")}…`;
+}
 
 function refusal(kind: Refusal): Outcome {
   if (kind === "not_found") throw new NotFound();
