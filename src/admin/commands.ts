@@ -281,7 +281,7 @@ async function revokeKey(
     ]);
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "api_key_not_found") throw thrown;
-    const line = `No usable key has the name, and no key the id, '${id.slice(0, 200)}'.`;
+    const line = `No key has the id '${id.slice(0, 200)}', and no usable key has that name.`;
     return notFound({ id, revoked: false }, line);
   }
 }

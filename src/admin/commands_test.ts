@@ -237,7 +237,10 @@ for (const [argv, message] of unknownScope) {
 const failing: [string[], RegExp][] = [
   [[...create, "--account", "nobody"], /^No account has the id or name 'nobody'/],
   [["key", "list", "--account", "9"], /^No account has the id or name '9'/],
-  [["key", "revoke", "no-such-id"], /^No usable key has the name, and no key the id, 'no-such-id'/],
+  [
+    ["key", "revoke", "no-such-id"],
+    /^No key has the id 'no-such-id', and no usable key has that name\./,
+  ],
   [["account", "create", "--name", "team"], /^An account named 'team' exists already/],
 ];
 for (const [argv, message] of failing) {
@@ -313,7 +316,7 @@ Deno.test("key revoke takes a name that one usable key alone has", async () => {
   assert.equal((await run("key", "revoke", "app")).exitCode, 0, "one of them is left");
   const again = await run("key", "revoke", "ci");
   assert.deepEqual([again.exitCode, again.lines], [1, [
-    "No usable key has the name, and no key the id, 'ci'.",
+    "No key has the id 'ci', and no usable key has that name.",
   ]]);
 });
 

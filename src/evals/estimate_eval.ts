@@ -14,8 +14,9 @@ const judgePrompt = 300;
 const judgeAnswer = 100;
 
 /**
- * Estimates the cost of evaluating this many calls, whose average tokens are `average`. The model gets the stored input again, and its
- * answer is assumed to be as long as the stored one; each judge reads the input and both answers.
+ * Estimates the cost of evaluating this many calls, whose average tokens are `average`. The model
+ * gets the stored input again, and its answer is assumed to be as long as the stored one; each judge
+ * reads the input and both answers.
  */
 export function estimateEval(
   calls: number,

@@ -76,7 +76,7 @@ export interface AnalyticsStore
 export interface StoreUpkeep {
   /** Once this has returned, rows that the tombstone covers are no longer written. */
   addTombstone(tombstone: Tombstone): Promise<void>;
-  /** Whether the tombstone is missing where calls as old as it are: in an older backup. */
+  /** Whether the tombstone is missing although there are calls as old: from an older backup. */
   hasLost(tombstone: Tombstone): Promise<boolean>;
   /**
    * Deletes the notes of calls that were erased days ago: no process can still be about to write

@@ -23,8 +23,8 @@ export type ModelCorrections = Map<string, ModelCorrection>;
 /**
  * Prices the stored calls of these accounts again at `prices`, each by the row of its own time, and
  * writes what changed, except in a dry run, which runs the same code. Memory stays flat: one small
- * batch of rows, and one sum per model; if it throws, `sums` hold what was done by then. `prices` must hold no learned rows, since a vendor's list
- * of today says nothing about a call of last month.
+ * batch of rows, and one sum per model; if it throws, `sums` hold what was done by then. `prices`
+ * must hold no learned rows, since a vendor's list of today says nothing about a call of last month.
  */
 export async function reprice(
   deps: { store: RepricingStore; prices: Prices; registry: Registry },

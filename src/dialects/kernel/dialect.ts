@@ -92,7 +92,10 @@ interface AnswerCodec {
   encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): unknown;
   createStreamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
   createStreamEncoder(context: AnswerContext): StreamEncoder;
-  /** The bytes that end a stream with an error in this dialect, once it has begun so. */
+  /**
+   * The bytes that end a stream with an error in this dialect. `begun` is what was sent before it, if
+   * the vendor's own bytes are passed through.
+   */
   errorFrame(fault: Fault, begun?: BegunStream): string;
 }
 

@@ -56,7 +56,7 @@ export async function lockVendorKeys(tx: Queryable): Promise<void> {
   await tx.query("select pg_advisory_xact_lock($1)", [vendorKeyLock]);
 }
 
-/** The number is that of `open_month` in the migrations too: the two wait for each other, no more. */
+/** `open_month` in the migrations locks the same number, so one may wait for the other: no harm. */
 const vendorKeyLock = 7_305_112_604_912;
 
 /**

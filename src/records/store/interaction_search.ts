@@ -20,8 +20,8 @@ const maxHeld = 400;
 /** The same limit if payloads must be read. */
 const maxRead = 200;
 /**
- * How many characters a page compares at most, where each of the payloads meets each of the
- * phrases; the cursor continues there.
+ * A page looks for phrases until the bytes of the payloads, times the characters of all phrases,
+ * exceed this; the cursor continues there.
  */
 const maxCompared = 256 * 1024 * 1024;
 /** Shorter phrases count as this long: reading the payloads takes time, too. */

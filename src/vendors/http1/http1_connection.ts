@@ -51,7 +51,7 @@ const largeRead = 8 * 1024;
  * what others sent when it has nothing to do, else only every 61 turns.
  */
 const longReadMs = 1;
-/** One tick lets no more connections read than whose last reads, if long, took this together. */
+/** One tick lets connections with long reads go on until their last ones add up to more than this. */
 const tickMs = 8;
 
 /** One connection of HTTP/1.1: opened by its first request, one request at a time. */
