@@ -135,6 +135,13 @@ Deno.test("encrypted reasoning must come back as it was issued", async () => {
     const [reasoning, message] = first.output;
     // As Codex writes it when it sums a session up.
     await again([{ ...reasoning, content: null }, message]);
+    // opencode sends no ids.
+    const { id: _id, ...unnamed } = reasoning as OpenAI.Responses.ResponseReasoningItem;
+    const said = { role: "assistant", content: first.output_text };
+    await again([unnamed, said]);
+    await assert.rejects(again([{ ...unnamed, encrypted_content: "AAAA" }, said]), {
+      code: "invalid_encrypted_content",
+    });
     await assert.rejects(again([{ ...reasoning, encrypted_content: "AAAA" }, message]), {
       code: "invalid_encrypted_content",
     });

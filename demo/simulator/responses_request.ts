@@ -17,7 +17,7 @@ import {
   SEARCH,
 } from "./responses_rules.ts";
 import { COMPACTED } from "./responses_output.ts";
-import { isSealOf } from "./seals.ts";
+import { isSealOf, isSealOfKind } from "./seals.ts";
 import { type OfferedSearch } from "./web_search.ts";
 
 /** Checks all but the items. Throws a 400 Problem. */
@@ -96,7 +96,10 @@ function checkItem(value: unknown, path: string, isStrict: boolean): JsonObject 
     );
   }
   const sealed = checked.encrypted_content;
-  if (typeof sealed === "string" && isStrict && !isSealOf(sealed, "reasoning", id)) {
+  // OpenAI accepts encrypted reasoning without its id; with an id, the two have to belong together.
+  const isIssued = typeof sealed !== "string" ||
+    (id === "" ? isSealOfKind(sealed, "reasoning") : isSealOf(sealed, "reasoning", id));
+  if (isStrict && !isIssued) {
     throw invalid(
       path,
       "invalid_encrypted_content",
