@@ -48,6 +48,13 @@ Deno.test("the sources of an answer without words are there whole, as they are i
   assert.deepEqual(content, [{ type: "text", text: "", citations }]);
 });
 
+Deno.test("a source without a title has its URL as one, as a search result has", () => {
+  const citation = { url: "https://a.b/", title: undefined, start: 0, end: 1 };
+  const { content } = whole(answer([{ kind: "text", text: "A", citations: [citation] }]));
+  const [text] = content as { citations: Json[] }[];
+  assert.equal(text!.citations[0]!.title, "https://a.b/");
+});
+
 function toolCall(text: string, id = "call_1"): AnswerPart {
   return { kind: "tool-call", id, name: "f", custom: false, text };
 }

@@ -16,7 +16,8 @@ export function writeCitation(citation: Citation): Record<string, unknown> {
   return {
     type: "web_search_result_location",
     url: citation.url,
-    title: citation.title ?? null,
+    // The AI SDK (6.0.326) refuses the published null, and with it the whole answer.
+    title: citation.title ?? citation.url,
     cited_text: "",
     encrypted_index: "",
   };
