@@ -141,6 +141,35 @@ Deno.test("results without ids that name no call answer the calls that are left,
   }
 });
 
+Deno.test("a result that is sent again as it was is left out as a hint; another one is an error", () => {
+  const result = (output: string) => ({ name: "f", id: "x", response: { output } });
+  const read = (...contents: object[][]) =>
+    decode({
+      contents: [
+        { role: "model", parts: [{ functionCall: { name: "f", id: "x" } }] },
+        ...contents.map((results) => ({
+          parts: results.map((one) => ({ functionResponse: one })),
+        })),
+      ],
+    });
+  const { turns, unsupported } = read([result("one"), result("one")], [result("one")]);
+  const texts = turns.slice(1).flatMap(({ parts }) =>
+    parts.map((part) =>
+      part.type === "tool-result" && part.parts.map((one) => "text" in one && one.text)
+    )
+  );
+  assert.deepEqual(texts, [["one"]]);
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
+    ["contents[1].parts[1].functionResponse", "hint"],
+    ["contents[2].parts[0].functionResponse", "hint"],
+  ]);
+  assert.throws(
+    () => read([result("one"), result("two")]),
+    (thrown: unknown) =>
+      thrown instanceof Fault && thrown.param === "contents[1].parts[1].functionResponse",
+  );
+});
+
 Deno.test("settings with a neutral form are read, with the caller's paths", () => {
   const request = decode({
     generationConfig: {

@@ -112,6 +112,8 @@ class UnmatchedResult {
 class ContentReader {
   readonly #context: PartContext;
   readonly #pending = new PendingCalls();
+  /** The results of calls with ids. */
+  readonly #answers = new Map<string, JsonRecord>();
   #index = -1;
   /** The latest content with calls. */
   #latest: { index: number; calls: PendingCall[] } = { index: -1, calls: [] };
@@ -133,7 +135,7 @@ class ContentReader {
         return [];
       }
       if (member === "functionCall") return [this.#call(part, index)];
-      if (member === "functionResponse") return [this.#answered(part)];
+      if (member === "functionResponse") return this.#answered(part);
       const read = readPart(part, member, this.#context);
       return read ? [read] : [];
     });
@@ -167,13 +169,24 @@ class ContentReader {
     };
   }
 
-  #answered(part: Fields): ToolResultPart | UnmatchedResult {
+  #answered(part: Fields): (ToolResultPart | UnmatchedResult)[] {
     const result = part.object("functionResponse")!;
     const id = result.string("id") || undefined;
     const call = this.#pending.take(id, result.string("name") ?? "");
-    if (call) return this.#result(part, call);
-    if (id === undefined) return new UnmatchedResult(part);
-    throw strayResult(part);
+    if (call) {
+      if (id !== undefined) this.#answers.set(id, result.record);
+      return [this.#result(part, call)];
+    }
+    if (id === undefined) return [new UnmatchedResult(part)];
+    // Gemini CLI (0.61.0) sends each result twice after it has resumed a session. The comparison is
+    // linear in the request, since the first difference ends it with an error.
+    const answer = this.#answers.get(id);
+    if (answer === undefined || JSON.stringify(answer) !== JSON.stringify(result.record)) {
+      throw strayResult(part);
+    }
+    const path = part.at("functionResponse");
+    this.#context.unsupported.push({ path, value: result.record, weight: "hint" });
+    return [];
   }
 
   /**
