@@ -19,9 +19,9 @@ export interface Framing {
 export const sseFraming: Framing = {
   element: (json) => `data: ${json}\r\n\r\n`,
   close: () => "",
-  // Google's client (3.1.0) ignores an error whose code is a string, but throws if the stream ends
-  // without a blank line. This comment makes it throw, so that a failed stream isn't taken for a
-  // complete one.
+  // Google's earlier client (`@google/generative-ai`) reads no errors in a stream, but throws if the
+  // stream ends without a blank line. This comment makes it throw, so that a failed stream isn't
+  // taken for a complete one.
   closeFailed: () => ": the stream failed",
   nothing: sseComment,
 };
