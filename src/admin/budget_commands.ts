@@ -68,7 +68,7 @@ async function setBudget(deps: BudgetCommandDeps, values: Values): Promise<Comma
   const on = optional(values, "on");
   if (on === undefined) throw new UsageError("--on is missing");
   const per = required(values, "per");
-  const limits = limitsOf(amounts(values), timeOption(values, "raise-until"));
+  const limits = limitsOf(amounts(values), timeOption(values, "raise-until", "end"));
   const owner = await chosenAccount(deps.accounts, values);
   const budget = { accountId: owner.id, scope: readBudgetScope(on), per: readBudgetSpan(per) };
   const stored = await deps.budgets.set({ ...budget, ...limits }, commandLine);

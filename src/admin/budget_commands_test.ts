@@ -84,7 +84,7 @@ const wrong: readonly [argv: string[], line: RegExp][] = [
   [[...day, "--on", "account", "--usd", "1", "--usd", "2"], /^--usd: expected one amount$/],
   [
     [...day, "--on", "account", "--usd", "1", "--raise-until", "tomorrow"],
-    /^--raise-until tomorrow: expected a time/,
+    /^--raise-until tomorrow: expected a day/,
   ],
   [[...day, "--on", "app:full", "--usd", "1"], /^--raise-until: expected more$/],
 ];

@@ -123,17 +123,22 @@ export function readUsd(name: string, value: string): bigint {
   return readStatedUsd(value, (expected) => new UsageError(`--${name} ${value}: ${expected}`));
 }
 
-/** Reads a time such as `2027-01-31T00:00:00Z`; undefined when the option is not given. */
-export function timeOption(values: Values, name: string): Date | undefined {
+/**
+ * Reads a time such as `2027-01-31T12:00:00Z`, or a day of UTC, which as an end is included whole;
+ * undefined when the option is not given.
+ */
+export function timeOption(values: Values, name: string, edge: "start" | "end"): Date | undefined {
   const value = optional(values, name);
   if (value === undefined) return undefined;
-  // Without a time zone the text would mean a different time on each machine.
-  const [, day] = /^(\d{4}-\d\d-\d\d)T.*(?:Z|[+-]\d\d:\d\d)$/i.exec(value) ?? [];
-  const at = new Date(value);
-  if (day === undefined || Number.isNaN(at.getTime()) || !isDay(day)) {
-    throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
+  // Without a time zone a time would mean a different one on each machine.
+  const [, day, time] = /^(\d{4}-\d\d-\d\d)(T.*(?:Z|[+-]\d\d:\d\d))?$/i.exec(value) ?? [];
+  const text = time === undefined ? `${day}T${edge === "start" ? "00" : "24"}:00:00Z` : value;
+  if (day === undefined || Number.isNaN(Date.parse(text)) || !isDay(day)) {
+    throw new UsageError(
+      `--${name} ${value}: expected a day such as 2027-01-31 or a time such as 2027-01-31T12:00:00Z`,
+    );
   }
-  return momentOf(value);
+  return momentOf(text);
 }
 
 /** Whether the day exists: `Date` reads the 31st of November as the 1st of December. */

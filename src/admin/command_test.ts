@@ -16,11 +16,18 @@ Deno.test("an endless input is refused before it fills the memory", async () => 
 });
 
 Deno.test("a time names its zone and a day that there is", () => {
-  const read = (until: string) => timeOption({ until }, "until")?.toISOString();
+  const read = (until: string) => timeOption({ until }, "until", "end")?.toISOString();
   assert.equal(read("2024-02-29T23:30:00-01:00"), "2024-03-01T00:30:00.000Z");
   assert.equal(read("2026-11-30T10:00Z"), "2026-11-30T10:00:00.000Z");
   const wrong = ["2026-11-31T00:00:00Z", "2026-02-29T00:00:00+01:00", "2026-13-01T00:00:00Z"];
-  for (const text of [...wrong, "2026-11-30T10:00:00", "2026-11-30"]) {
+  for (const text of [...wrong, "2026-11-30T10:00:00", "2026-11-31", "2026-11", "tomorrow"]) {
     assert.throws(() => read(text), UsageError, text);
   }
+});
+
+Deno.test("a plain day is one of UTC: a start is its first moment, and an end includes it", () => {
+  const read = (at: string, edge: "start" | "end") => timeOption({ at }, "at", edge)?.toISOString();
+  assert.equal(read("2024-02-28", "start"), "2024-02-28T00:00:00.000Z");
+  assert.equal(read("2024-02-28", "end"), "2024-02-29T00:00:00.000Z");
+  assert.equal(read("9999-12-31", "end"), "9999-12-31T23:59:59.999Z");
 });

@@ -351,7 +351,7 @@ function cacheTtl(values: Values): Pick<NewApiKey, "cacheTtlSeconds"> {
 }
 
 function futureTime(values: Values, name: string, now: Date): Date | null {
-  const at = timeOption(values, name);
+  const at = timeOption(values, name, "end");
   if (at && at <= now) {
     throw new UsageError(`--${name} ${optional(values, name)}: expected a time in the future`);
   }

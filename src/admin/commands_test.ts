@@ -154,6 +154,13 @@ Deno.test("key create makes a key of the first account and shows its value once"
   assert.equal(JSON.stringify(listed).includes(value), false, "the value isn't shown again");
 });
 
+Deno.test("a key that expires on a day is usable for the whole of it, today included", async () => {
+  const { run, keys } = setup();
+  assert.equal((await run(...create, "--expires", "2026-11-21")).exitCode, 0);
+  assert.equal(keys[0]!.expiresAt?.toISOString(), "2026-11-22T00:00:00.000Z");
+  assert.equal((await run(...create, "--expires", "2026-11-20")).exitCode, 2);
+});
+
 Deno.test("key create takes every option, --json anywhere", async () => {
   const { run, keys } = setup();
   const { exitCode } = await run(
@@ -211,10 +218,9 @@ const unknownScope: [string[], RegExp][] = [
   [[...create, "--cap-day-usd", "1e3"], /^--cap-day-usd 1e3: expected an amount/],
   [[...create, "--cap-month-usd=-1"], /^--cap-month-usd -1: expected an amount/],
   [[...create, "--cap-month-usd", "0.0000000001"], /^--cap-month-usd /],
-  [[...create, "--expires", "tomorrow"], /^--expires tomorrow: expected a time such as/],
-  [[...create, "--expires", "2027-01-31"], /^--expires 2027-01-31: expected a time such as/],
-  [[...create, "--expires", "2027-01-31T00:00:00"], /^--expires .*expected a time such as/],
-  [[...create, "--expires", "2027-13-31T00:00:00Z"], /^--expires .*expected a time such as/],
+  [[...create, "--expires", "tomorrow"], /^--expires tomorrow: expected a day such as/],
+  [[...create, "--expires", "2027-01-31T00:00:00"], /^--expires .*expected a day such as/],
+  [[...create, "--expires", "2027-13-31T00:00:00Z"], /^--expires .*expected a day such as/],
   [[...create, "--expires", "2020-01-31T00:00:00Z"], /^--expires .*expected a time in the future/],
   [["key", "revoke"], /^ID\|NAME is missing\nusage: key revoke ID/],
   [["key", "revoke", "a", "b"], /^unexpected 'b'\nusage: key revoke ID/],

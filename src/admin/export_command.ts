@@ -7,13 +7,13 @@ import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { describeExport, type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
 import { Fault } from "../shared/fault.ts";
-import { dayMs } from "../shared/time_span.ts";
 import type { Exports } from "../exports/exports.ts";
 import {
   chosenAccount,
   type CommandForm,
   optional,
   textOption,
+  timeOption,
   UsageError,
   type Values,
 } from "./command.ts";
@@ -87,8 +87,8 @@ function exportSpecOf(values: Values, accountId: number): ExportSpec {
   const request = exportRequest.safeParse({
     format: optional(values, "format"),
     // Without `--from` the export begins at the first row.
-    start_date: timeOf("from", optional(values, "from") ?? "0001-01-02", false),
-    end_date: timeOf("to", optional(values, "to"), true),
+    start_date: timeOption({ from: "0001-01-02", ...values }, "from", "start")?.toISOString(),
+    end_date: timeOption(values, "to", "end")?.toISOString(),
     tables,
     columns: values.column,
     payloads: values["no-payloads"] === true ? false : undefined,
@@ -110,21 +110,6 @@ function exportSpecOf(values: Values, accountId: number): ExportSpec {
     if (!message.startsWith(`${param}: `)) throw new UsageError(message);
     throw new UsageError(`--${optionOf([param])}${message.slice(param.length)}`);
   }
-}
-
-/** Reads a time, or a day as its midnight UTC; as the end of an export a day is included. */
-function timeOf(name: string, value: string | undefined, isEnd: boolean): string | undefined {
-  if (value === undefined) return undefined;
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(value);
-  const at = Date.parse(value);
-  // Without a time zone the text would mean a different time on each machine.
-  const isTime = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/i.test(value);
-  if (!isDay && !isTime || Number.isNaN(at)) {
-    throw new UsageError(
-      `--${name} ${value}: expected a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z`,
-    );
-  }
-  return new Date(isDay && isEnd ? at + dayMs : at).toISOString();
 }
 
 /** Reads `--filter column=value`; repeating a column adds a value to its filter. */

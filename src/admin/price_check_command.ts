@@ -30,7 +30,7 @@ export async function checkPrices(deps: PriceCommandDeps, values: Values): Promi
 /** Makes the check for the command line and for the API: `json` for both, `lines` for people. */
 export async function priceCheck(deps: PriceCommandDeps, values: Values) {
   const now = deps.clock.now();
-  const since = timeOption(values, "since") ??
+  const since = timeOption(values, "since", "start") ??
     new Date(now.getTime() - comparedDays * 86_400_000);
   const commands = await deps.openPrices();
   try {

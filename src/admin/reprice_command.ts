@@ -93,8 +93,8 @@ async function note(
 }
 
 function queryOf(values: Values, registry: Registry): Omit<PricedCallQuery, "accountId"> {
-  const since = timeOption(values, "since");
-  const until = timeOption(values, "until");
+  const since = timeOption(values, "since", "start");
+  const until = timeOption(values, "until", "end");
   if (since && until && since >= until) {
     throw new OptionError("until", "expected a time after since");
   }

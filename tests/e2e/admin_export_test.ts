@@ -4,6 +4,9 @@ import { firstKey, inDatabase, post } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
 import { runProgram, startService } from "../support/process.ts";
 
+// With --json a table of CSV needs a file, which is opened after the options are read.
+const noOut = "--out=/no/such/folder/x.csv";
+
 const wrongOrders: readonly (readonly [code: number, message: RegExp, ...args: string[]])[] = [
   [2, /^--from yesterday: expected a day/, "--from", "yesterday"],
   [2, /^--to: the end is not after the start/, "--from", "2026-11-02", "--to", "2026-10-31"],
@@ -12,7 +15,7 @@ const wrongOrders: readonly (readonly [code: number, message: RegExp, ...args: s
   [2, /^--filter nonsense=1: unknown column/, "--filter", "nonsense=1"],
   [2, /^--filter nonsense: expected COLUMN=VALUE/, "--filter", "nonsense"],
   [2, /^--filter stream: /, "--filter", "stream=perhaps"],
-  [2, /^--table: /, "--format", "csv", "--table", "interactions", "--table", "eval_runs"],
+  [2, /^--table: /, "--format=csv", "--table", "interactions", "--table", "eval_runs", noOut],
   [2, /^Unknown option '--nonsense'/, "--nonsense"],
   [2, /^--json: csv is not a single JSON value/, "--format", "csv"],
   [1, /^No account has the id or name 'nobody'/, "--account", "nobody"],
