@@ -77,7 +77,7 @@ Deno.test("a failed connection says what Node hides in the cause", async () => {
   }
 });
 
-Deno.test("a variable that isn't set, and no address, are said when the client is made", () => {
+Deno.test("an unset variable and a missing URL are reported when the client is created", () => {
   const made = (baseUrl: unknown, apiKey: unknown) => () =>
     createGateway({ baseUrl: baseUrl as string, apiKey: apiKey as string });
   const unset = { name: "TypeError", message: /^apiKey: expected a service key .* got undefined$/ };
@@ -118,7 +118,7 @@ Deno.test("an abort stays an abort", async () => {
   await assert.rejects(getStatus({ client }), { name: "AbortError" });
 });
 
-Deno.test("with throwOnError false the answer's own body is given", async () => {
+Deno.test("with throwOnError false the caller gets the answer's own body", async () => {
   const body = { error: { message: "m", type: "t", code: "invalid_api_key" } };
   const client = answering(() => Response.json(body, { status: 401 }));
   const { error } = await getStatus({ client, throwOnError: false });

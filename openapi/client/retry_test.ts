@@ -48,7 +48,7 @@ Deno.test("every try carries the same body and the same id", async () => {
   assert.equal(new Set(seen.map(({ id }) => id)).size, 1);
 });
 
-Deno.test("an id that the caller gave is kept, and reads get none", async () => {
+Deno.test("an id that the caller set is sent unchanged, and reads get none", async () => {
   const response = scripted([{ status: 500 }]);
   await response.retrying(post({ "X-Request-ID": "mine" }));
   assert.deepEqual(response.seen.map(({ id }) => id), ["mine", "mine"]);

@@ -113,7 +113,7 @@ Deno.test("an error within a stream is thrown with its code, in every dialect", 
   }
 });
 
-Deno.test("half an event is no event", async () => {
+Deno.test("an incomplete event is dropped", async () => {
   const { client } = streaming(chunk("a") + 'data: {"choi');
   assert.ok(isGatewayError(await failure(streamChatCompletion({ client, body })), "stream_cut"));
 });
@@ -126,7 +126,7 @@ Deno.test("a chat stream without its last line is whole once its choice has ende
   assert.equal(await failure(streamChatCompletion({ client, body })), undefined);
 });
 
-Deno.test("an answer that is no stream says what it is", async () => {
+Deno.test("an answer that is not a stream is an error that names its type", async () => {
   const client = createGateway({
     baseUrl: "http://service",
     apiKey: "dmt_x",
@@ -137,7 +137,7 @@ Deno.test("an answer that is no stream says what it is", async () => {
   assert.match(thrown.message, /application\/json/);
 });
 
-Deno.test("whoever leaves the loop, or never enters it, closes the answer", async () => {
+Deno.test("leaving the loop, or never entering it, closes the answer", async () => {
   for (const way of ["break", "cancel"]) {
     let closed = false;
     const client = createGateway({
