@@ -1,5 +1,5 @@
 import { createClient } from "@hey-api/openapi-ts";
-import { type ErrorCode, errors } from "../contracts/kernel/errors.ts";
+import { errors } from "../contracts/kernel/errors.ts";
 import { vendorFamilies } from "../contracts/calls/vendors.ts";
 import type { Document } from "./shapes.ts";
 
@@ -58,19 +58,10 @@ function errorTable(): string {
   const rows = Object.entries(errors).map(([code, { status, type }]) =>
     `  ${code}: { status: ${status}, type: "${type}" },`
   );
-  const never: readonly ErrorCode[] = [
-    "not_implemented",
-    "vendor_quota_exhausted",
-    "upstream_quota_exhausted",
-    "upstream_authentication_failed",
-  ];
   return `${head}/** Every code that the service answers with, its HTTP status and its class. */
 export const errorTable = {
 ${rows.join("\n")}
 } as const;
-
-/** Codes that the next try would get again. */
-export const lastingCodes: ReadonlySet<string> = new Set(${JSON.stringify(never)});
 `;
 }
 

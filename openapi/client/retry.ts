@@ -1,5 +1,4 @@
 import { retryAfterOf } from "./answer_headers.ts";
-import { lastingCodes } from "./generated/errors.gen.ts";
 import { newRequestId } from "./request_id.ts";
 
 /** Sends a request. */
@@ -18,9 +17,9 @@ export interface RetryOptions {
 
 /**
  * Retries calls that failed before their answer began: with 408, 429, 500, 502, 503, 504 or 529, or
- * a broken connection, unless the error's code says that a retry would fail too. Waits 1, 2, 4, 8,
- * 16 s plus up to 1 s of jitter, but at least `Retry-After`. Calls other than GET get an
- * `X-Request-ID`, the same at each attempt, so that the service replays its stored answer.
+ * a broken connection, unless `X-Should-Retry` is `false`. Waits 1, 2, 4, 8, 16 s plus up to 1 s of
+ * jitter, but at least `Retry-After`. Calls other than GET get an `X-Request-ID`, the same at each
+ * attempt, so that the service replays its stored answer.
  */
 export function withRetries(send: Fetch, options: RetryOptions = {}): Fetch {
   const { attempts = 5, maxRetryAfterSeconds = 60, random = Math.random } = options;
@@ -30,7 +29,7 @@ export function withRetries(send: Fetch, options: RetryOptions = {}): Fetch {
     for (let attempt = 1;; attempt++) {
       const last = attempt >= attempts;
       const result = await outcome(send, last ? request : request.clone());
-      if (last || !await mayHelp(result)) return settle(result);
+      if (last || !mayHelp(result)) return settle(result);
       request.signal.throwIfAborted();
       const asked = "response" in result ? retryAfterOf(result.response) ?? 0 : 0;
       if (asked > maxRetryAfterSeconds) return settle(result);
@@ -60,12 +59,10 @@ function settle(outcome: Outcome): Response {
   throw outcome.thrown;
 }
 
-async function mayHelp(outcome: Outcome): Promise<boolean> {
+function mayHelp(outcome: Outcome): boolean {
   if ("thrown" in outcome) return true;
-  const { response } = outcome;
-  if (!retryableStatuses.has(response.status)) return false;
-  const body = await response.clone().json().catch(() => null) as { error?: { code?: unknown } };
-  return !lastingCodes.has(String(body?.error?.code));
+  const { status, headers } = outcome.response;
+  return retryableStatuses.has(status) && headers.get("X-Should-Retry") !== "false";
 }
 
 const retryableStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { backoffMs, type Fetch, type RetryOptions, withRetries } from "./retry.ts";
 
-type Step = { status: number; code?: string; retryAfter?: string } | "broken";
+type Step = { status: number; code?: string; headers?: Record<string, string> } | "broken";
 
 /** A service that answers with the steps, and what was asked of it. */
 function scripted(steps: Step[], options: RetryOptions = {}) {
@@ -11,11 +11,8 @@ function scripted(steps: Step[], options: RetryOptions = {}) {
     seen.push({ id: request.headers.get("X-Request-ID"), body: await request.text() });
     const step = steps[seen.length - 1] ?? { status: 200 };
     if (step === "broken") throw new TypeError("connection reset");
-    const headers = step.retryAfter === undefined ? {} : { "Retry-After": step.retryAfter };
-    return Response.json({ error: { code: step.code ?? "x", message: "m" } }, {
-      status: step.status,
-      headers,
-    });
+    const { status, code = "x", headers = {} } = step;
+    return Response.json({ error: { code, message: "m" } }, { status, headers });
   };
   const retrying = withRetries(send, {
     random: () => 0.5,
@@ -71,8 +68,8 @@ Deno.test("what the next try would get again is not tried again", async () => {
       { status: 402, code: "insufficient_credits" },
       { status: 409 },
       { status: 501, code: "not_implemented" },
-      { status: 429, code: "vendor_quota_exhausted" },
-      { status: 502, code: "upstream_authentication_failed" },
+      { status: 429, headers: { "X-Should-Retry": "false" } },
+      { status: 502, headers: { "X-Should-Retry": "false" } },
     ]
   ) {
     const { retrying, seen } = scripted([step]);
@@ -82,10 +79,10 @@ Deno.test("what the next try would get again is not tried again", async () => {
 });
 
 Deno.test("Retry-After is waited for, and one that is too long goes to the caller", async () => {
-  const short = scripted([{ status: 429, retryAfter: "7" }]);
+  const short = scripted([{ status: 429, headers: { "Retry-After": "7" } }]);
   assert.equal((await short.retrying(post())).status, 200);
   assert.deepEqual(short.waits, [7000]);
-  const long = scripted([{ status: 429, retryAfter: "61" }]);
+  const long = scripted([{ status: 429, headers: { "Retry-After": "61" } }]);
   assert.equal((await long.retrying(post())).status, 429);
   assert.equal(long.seen.length, 1);
 });

@@ -59,6 +59,3 @@ export const errorTable = {
   store_unavailable: { status: 503, type: "overloaded_error" },
   upstream_timeout: { status: 504, type: "timeout_error" },
 } as const;
-
-/** Codes that the next try would get again. */
-export const lastingCodes: ReadonlySet<string> = new Set(["not_implemented","vendor_quota_exhausted","upstream_quota_exhausted","upstream_authentication_failed"]);
