@@ -40,6 +40,10 @@ export function createCalls(
     ...{ clock, lookups },
     allowHosts: config.fetchAllowHosts,
   });
+  const streams = createOpenStreams({
+    perAccount: config.streamsPerAccountMax,
+    unreadMs: config.callerUnreadTimeoutMs,
+  });
   const all = {
     ...deps,
     newTransactionId: deps.newId,
@@ -47,10 +51,7 @@ export function createCalls(
     mediaInlineBytes,
     keepAliveMs,
     publicFetch,
-    streams: createOpenStreams({
-      perAccount: config.streamsPerAccountMax,
-      unreadMs: config.callerUnreadTimeoutMs,
-    }),
+    streams,
   };
   const operations = createOperations({ ...all, answers: gateOf(config) });
   const { registry } = deps;
@@ -60,6 +61,7 @@ export function createCalls(
   });
   return {
     relay: createRelay(all),
+    streams,
     /** Images, speech, transcription and embeddings. */
     operations,
     /** Images by any vendor that supports them. */

@@ -149,8 +149,10 @@ export async function startServer(
     async stop() {
       await using _ending = running;
       supervisor.stopping();
-      const { backgroundRunner } = services.background;
+      const { background: { backgroundRunner }, calls: { streams } } = services;
+      const untilMs = systemClock.monotonicMs() + drainMs;
       await Promise.all([listeners.drain(drainMs), backgroundRunner.drain(backgroundDrainMs)]);
+      await streams.drain(Math.max(0, untilMs - systemClock.monotonicMs()));
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -21,6 +21,13 @@ export interface OpenStreams {
   enter(account: Pick<Account, "id" | "tier">): () => void;
   /** How many are under way. */
   readonly count: number;
+  /**
+   * The caller has left a stream that is still read. Calls `cut` after `ms`, or when `drain` is
+   * over, unless the returned function is called first: the stream has ended.
+   */
+  readOn(ms: number, cut: () => void): () => void;
+  /** Waits, at most `ms`, for streams that their callers have left; then cuts them off. */
+  drain(ms: number): Promise<void>;
 }
 
 /** Streams end all the time, and make room. */
@@ -32,12 +39,15 @@ export function createOpenStreams(
 ): OpenStreams {
   const open = new Map<number, number>();
   let count = 0;
+  const left = new LeftStreams(setTimer);
   return {
     unreadMs: limits.unreadMs,
     setTimer,
     get count() {
       return count;
     },
+    readOn: (ms, cut) => left.readOn(ms, cut),
+    drain: (ms) => left.drain(ms),
     enter({ id, tier }) {
       const most = tier === "free" ? Math.ceil(limits.perAccount / 10) : limits.perAccount;
       const before = open.get(id) ?? 0;
@@ -54,10 +64,38 @@ export function createOpenStreams(
         if (!isIn) return;
         isIn = false;
         count--;
-        const left = open.get(id)! - 1;
-        if (left > 0) open.set(id, left);
+        const others = open.get(id)! - 1;
+        if (others > 0) open.set(id, others);
         else open.delete(id);
       };
     },
   };
+}
+
+/** The streams that are read to their end although their callers have left. */
+class LeftStreams {
+  readonly #setTimer: SetTimer;
+  readonly #cuts = new Set<() => void>();
+  #onNone = () => {};
+
+  constructor(setTimer: SetTimer) {
+    this.#setTimer = setTimer;
+  }
+
+  readOn(ms: number, cut: () => void): () => void {
+    const stopTimer = this.#setTimer(ms, cut);
+    this.#cuts.add(cut);
+    return () => {
+      stopTimer();
+      if (this.#cuts.delete(cut) && this.#cuts.size === 0) this.#onNone();
+    };
+  }
+
+  async drain(ms: number): Promise<void> {
+    if (this.#cuts.size === 0) return;
+    const none = Promise.withResolvers<void>();
+    this.#onNone = none.resolve;
+    await within(ms, none.promise, undefined, this.#setTimer);
+    for (const cut of this.#cuts) cut();
+  }
 }

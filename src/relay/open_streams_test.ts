@@ -21,6 +21,26 @@ Deno.test("an account has so many streams under way and no more, the free tier a
   assert.equal(streams.count, 2);
 });
 
+Deno.test("streams that their callers have left are waited for, and cut off after their time", async () => {
+  const timers = new FakeTimers();
+  const streams = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
+  const cut: string[] = [];
+  const ends = ["a", "b"].map((name) => streams.readOn(60_000, () => cut.push(name)));
+  let drained = false;
+  const draining = streams.drain(1000).then(() => drained = true);
+  ends[0]!();
+  await Promise.resolve();
+  assert.equal(drained, false);
+  ends[1]!();
+  await draining;
+  await streams.drain(1000);
+  streams.readOn(60_000, () => cut.push("c"));
+  const late = streams.drain(1000);
+  timers.advance(1000);
+  await late;
+  assert.deepEqual(cut, ["c"]);
+});
+
 /** A stream that is pushed into, read piece by piece, and ended after a second of standing still. */
 function limited() {
   const timers = new FakeTimers();

@@ -361,7 +361,7 @@ class StreamForwarder implements StreamOutput {
     this.#keepAlive.stop();
     this.#unread.stop();
     if (this.#deps.onDisconnect !== "drain") return this.#cancel();
-    this.#stopDraining = this.#deps.call.streams.setTimer(
+    this.#stopDraining = this.#deps.call.streams.readOn(
       longestDrainMs,
       () => this.#guard(() => this.#cancel()),
     );

@@ -1,5 +1,9 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
+import { callControl } from "../../src/admin/control.ts";
+import { readBooks } from "../faults/books.ts";
+import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { streamEvents } from "../support/service_scripted.ts";
 import { startService } from "../support/process.ts";
 import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
@@ -76,6 +80,50 @@ async function drains(
   await database?.drop();
 }
 
+Deno.test("SIGTERM lets a stream end that is read on after its caller has left", async () => {
+  const directory = temporaryDirectory("shutdown");
+  const begun = Promise.withResolvers<FakeExchange>();
+  await using vendor = await startFakeVendor(async (exchange) => {
+    if (exchange.request.method === "GET") return await exchange.answer(200, { data: [] });
+    await exchange.head(200, { "content-type": "text/event-stream" });
+    await exchange.write(streamEvents[0]! + streamEvents[1]!);
+    begun.resolve(exchange);
+  });
+  const env = {
+    DATA_DIR: directory,
+    VENDOR_B_BASE_URL: vendor.url,
+    VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789",
+  };
+  await using service = await startService({ env });
+  const made = await callControl(directory, [
+    ...["key", "create", "--name", "drains", "--on-disconnect", "drain"],
+  ]);
+  const { key } = made!.json as { key: string };
+  const answer = await fetch(`${service.baseUrl}/openai/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({
+      model: "gpt-4.1",
+      stream: true,
+      messages: [{ role: "user", content: "Talk." }],
+    }),
+  });
+  const exchange = await begun.promise;
+  await answer.body!.cancel();
+  await untilNoCall(service.baseUrl);
+  service.kill("SIGTERM");
+  await untilRefused(service.baseUrl);
+  for (const event of streamEvents.slice(2)) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await exchange.write(event).catch(() => {});
+  }
+  await exchange.end().catch(() => {});
+  assert.equal((await service.status).code, 0);
+  const { rows, settles } = await readBooks(directory);
+  assert.deepEqual(rows.map(({ id }) => id), [answer.headers.get("x-transaction-id")]);
+  assert.equal(settles[0]?.chargedNanos, 60_000n, "what the vendor reported at the end");
+});
+
 Deno.test("SIGTERM ends an idle service at once, whatever connections are kept open, and SIGINT too", async () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await using service = await startService();
@@ -87,6 +135,15 @@ Deno.test("SIGTERM ends an idle service at once, whatever connections are kept o
     assert.ok(performance.now() - started < promisedMs(5000), signal);
   }
 });
+
+/** Resolves when the service has noticed that its callers have left. */
+async function untilNoCall(address: string): Promise<void> {
+  for (const deadline = performance.now() + promisedMs(5000);;) {
+    const metrics = await (await fetch(`${address}/metrics`)).text();
+    if (/^gateway_calls_under_way 0$/m.test(metrics)) return;
+    assert.ok(performance.now() < deadline, "the caller still counts");
+  }
+}
 
 /** Resolves when no new connection is taken any more. */
 async function untilRefused(address: string): Promise<void> {
