@@ -24,7 +24,7 @@ export function findCommand<Form extends CommandForm>(
  */
 export function parseCommand(
   name: string,
-  { usage, options = {}, positionals = [] }: CommandForm,
+  { options = {}, positionals = [] }: CommandForm,
   rest: readonly string[],
 ): { values: Values; positionals: string[] } {
   let parsed;
@@ -37,16 +37,16 @@ export function parseCommand(
       tokens: true,
     });
   } catch (thrown) {
-    throw new UsageError(`${wrongOption(thrown, name, options)}\nusage: ${usage}`);
+    throw new UsageError(wrongOption(thrown, name, options));
   }
   // `parseArgs` would silently use the last of two values, for instance of two caps.
   const named = parsed.tokens.flatMap((token) => token.kind === "option" ? [token.name] : []);
   const twice = named.find((one, at) => options[one]?.multiple !== true && named.indexOf(one) < at);
-  if (twice !== undefined) throw new UsageError(`--${twice} is set twice\nusage: ${usage}`);
+  if (twice !== undefined) throw new UsageError(`--${twice} is set twice`);
   const missing = positionals[parsed.positionals.length];
-  if (missing !== undefined) throw new UsageError(`${missing} is missing\nusage: ${usage}`);
+  if (missing !== undefined) throw new UsageError(`${missing} is missing`);
   const extra = parsed.positionals[positionals.length];
-  if (extra !== undefined) throw new UsageError(`unexpected '${extra}'\nusage: ${usage}`);
+  if (extra !== undefined) throw new UsageError(`unexpected '${extra}'`);
   return { values: parsed.values as Values, positionals: parsed.positionals };
 }
 

@@ -210,6 +210,12 @@ export function helpResult(argv: readonly string[], program: string): CommandRes
   return { exitCode: 2, json: { error }, lines };
 }
 
+/** Returns where the command that the arguments name is explained; nothing if they name none. */
+export function seeHelp(argv: readonly string[], program: string): string[] {
+  const found = findCommand(commandForms, argv.filter((word) => word !== "--json"));
+  return found ? [`See '${program} help ${found.name}'.`] : [];
+}
+
 function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: readonly string[]) {
   const args = argv.filter((word) => word !== "--json");
   const found = findCommand(table, args);

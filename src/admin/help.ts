@@ -56,7 +56,7 @@ function commandHelp(command: CommandForm, program: string): string[] {
   const piped = input ? `${input.example} | ` : "";
   return [
     ...(summary === undefined ? [] : [summary, ""]),
-    `usage: ${program} ${usage}`,
+    ...wrapped(`usage: ${program} ${usage}`),
     "",
     ...twoColumns([
       ...Object.entries(options).map(([option, spec]) =>
@@ -70,6 +70,18 @@ function commandHelp(command: CommandForm, program: string): string[] {
       "The value comes from standard input: arguments are visible to everyone on the machine.",
     ]),
   ];
+}
+
+/** Breaks a usage line between options, never between an option and its value. */
+function wrapped(usage: string): string[] {
+  const [first = "", ...options] = usage.split(/ (?=\[|--)(?![^[]*\])/);
+  const lines = [first];
+  for (const option of options) {
+    const line = `${lines.at(-1)} ${option}`;
+    if (line.length > 100) lines.push(`    ${option}`);
+    else lines[lines.length - 1] = line;
+  }
+  return lines;
 }
 
 /** Returns the placeholder that follows the option in the usage line, with a space before it. */

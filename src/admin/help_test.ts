@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { commandForms, helpResult } from "./commands.ts";
+import { commandForms, helpResult, seeHelp } from "./commands.ts";
 import { findCommand, parseCommand } from "./command_line.ts";
 import { optionText } from "./option_texts.ts";
 
@@ -25,9 +25,14 @@ for (const [name, form] of Object.entries(commandForms)) {
     const help = helpOn([...name.split(" "), "--help"])!;
     assert.equal(help.exitCode, 0);
     const text = help.lines.join("\n");
-    const shown = [summary, usage, example, ...Object.keys(options)];
+    const shown = [summary, example, ...Object.keys(options)];
     for (const one of shown) assert.ok(text.includes(one), one);
-    for (const line of help.lines) assert.ok(line.length < 120 || line.startsWith("usage:"), line);
+    const flowing = text.replaceAll(/\n +/g, " ");
+    assert.ok(flowing.includes(`usage: ./demeter admin ${usage}\n`), "the whole usage");
+    for (const line of help.lines) assert.ok(line.length < 120, line);
+    assert.deepEqual(seeHelp(["--json", ...words], "./demeter admin"), [
+      `See './demeter admin help ${name}'.`,
+    ]);
   });
 }
 

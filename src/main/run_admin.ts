@@ -9,6 +9,7 @@ import {
   readsInput,
   runCommand,
   runCommandOf,
+  seeHelp,
 } from "../admin/commands.ts";
 import { journalCommands } from "../admin/journal_command.ts";
 import { adminDepsOf } from "../admin/deps.ts";
@@ -97,7 +98,9 @@ export async function adminCommand(
       : argv[0] === "export"
       ? await exportRows(readConfig(), argv.slice(1).filter((arg) => arg !== "--json"), asJson, at)
       : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
-    print(result, asJson, at);
+    const isWrongUsage = result.exitCode === 2 && help === undefined;
+    const lines = [...result.lines, ...(isWrongUsage ? seeHelp(argv, at.program) : [])];
+    print({ ...result, lines }, asJson, at);
     return result.exitCode;
   } catch (thrown) {
     const message = commandFailure(thrown).split("\n")[0]!;

@@ -18,8 +18,8 @@ export async function runHealth(
 ): Promise<CommandResult> {
   const unexpected = args.find((word) => word !== "--json");
   if (unexpected !== undefined) {
-    const error = `unexpected '${unexpected}'\nusage: health`;
-    return { exitCode: 2, json: { error }, lines: error.split("\n") };
+    const error = `unexpected '${unexpected}'`;
+    return { exitCode: 2, json: { error }, lines: [error] };
   }
   const address = await addressOfOwner(config.dataDir);
   const reason = address === undefined

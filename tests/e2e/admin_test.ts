@@ -91,7 +91,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     }
     const words = await asProgram("key", "create");
     assert.deepEqual([words.code, words.stdout], [2, ""]);
-    assert.match(words.stderr, /--name is missing/);
+    assert.equal(words.stderr, "--name is missing\nSee 'deno task admin help key create'.\n");
     const none = await here();
     assert.deepEqual([none.code, none.stdout], [2, ""]);
     assert.match(none.stderr, /usage: deno task admin COMMAND/);
@@ -119,7 +119,10 @@ async function migrateBesideServer(): Promise<void> {
   const ended = await here("migrate");
   assert.deepEqual([ended.code, ended.stdout], [1, ""]);
   assert.match(ended.stderr, /^(error: )?DATA_DIR=\S+ is held by process \d+/);
-  assert.match((await here("migrate", "now")).stderr, /^unexpected 'now'\nusage: migrate$/m);
+  assert.match(
+    (await here("migrate", "now")).stderr,
+    /^unexpected 'now'\nSee 'deno task admin help migrate'\.\n$/,
+  );
 }
 
 Deno.test("a command in a wrong folder says so and makes nothing", async () => {
