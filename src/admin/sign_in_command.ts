@@ -58,5 +58,8 @@ async function printLink(deps: SignInDeps, values: Values): Promise<CommandResul
   return done({ link, person: offer.name, expires_at: expiresAt }, [
     link,
     `It signs in ${offer.name} once, until ${expiresAt}.`,
+    ...(offer.becomesOwner
+      ? [`${offer.name} becomes the account's owner by it: there is none yet.`]
+      : []),
   ]);
 }

@@ -76,12 +76,13 @@ export interface SignInStore {
   /**
    * Stores the hash of a sign-in link's token for `linkMs`, and returns whom the link signs in: the
    * person with the address or, without one, the first account's owner. While the first account has
-   * no owner, a new person becomes its owner by the link. Undefined: nobody has that address.
+   * no owner, a new person becomes its owner by the link (`becomesOwner`). Undefined: nobody has that
+   * address.
    */
   offerLink(
     link: { tokenHash: string; email: string | undefined; now: Date },
     offered?: (link: { accountId: number; name: string }) => AuditNote,
-  ): Promise<LinkOffer | undefined>;
+  ): Promise<LinkOffer & { becomesOwner: boolean } | undefined>;
   /** Returns whom a link signs in; undefined: it was used, has expired or never existed. */
   lookUpLink(tokenHash: string, now: Date): Promise<LinkOffer | undefined>;
   /** Uses up the link and admits its person, as owner of the first account while it has none. */

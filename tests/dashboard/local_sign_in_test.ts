@@ -114,6 +114,19 @@ Deno.test("links are for people who are here; the command says who and until whe
   assert.deepEqual(Object.keys(json as object), ["link", "person", "expires_at"]);
 });
 
+Deno.test("the command says that a link makes its person the first owner, while there is none", async () => {
+  await using own = await startTestService();
+  const offer = async () => await own.admin("sign-in", "--person", "ann@example.com");
+  const first = await offer();
+  const warning = /^ann@example\.com becomes the account's owner by it: there is none yet\.$/m;
+  assert.match(first.lines.join("\n"), warning);
+  const { link } = first.json as { link: string };
+  assert.equal((await open(link, new BrowserClient(own.baseUrl))).status, 303);
+  const second = await offer();
+  assert.equal(second.exitCode, 0);
+  assert.doesNotMatch(second.lines.join("\n"), /owner/);
+});
+
 Deno.test("guessed links are limited per address", async () => {
   await using own = await startTestService();
   const client = new BrowserClient(own.baseUrl);

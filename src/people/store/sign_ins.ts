@@ -128,7 +128,7 @@ async function offerLink(
   tx: Queryable,
   { tokenHash, email, now }: Parameters<SignInStore["offerLink"]>[0],
   offered: Parameters<SignInStore["offerLink"]>[1],
-): Promise<LinkOffer | undefined> {
+): ReturnType<SignInStore["offerLink"]> {
   const first = await lockFirstAccount(tx);
   if (first === undefined) return undefined;
   const found = email === undefined ? await ownerOf(tx, first) : await personOf(tx, email);
@@ -153,7 +153,7 @@ async function offerLink(
   );
   const offer = offerTo(identity);
   await writeAudit(tx, offered?.({ accountId, name: offer.name }));
-  return offer;
+  return { ...offer, becomesOwner: !found };
 }
 
 async function ownerOf(tx: Queryable, accountId: number) {
