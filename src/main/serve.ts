@@ -149,12 +149,19 @@ export async function startServer(
     async stop() {
       await using _ending = running;
       supervisor.stopping();
-      const { background: { backgroundRunner }, calls: { streams } } = services;
-      const untilMs = systemClock.monotonicMs() + drainMs;
-      await Promise.all([listeners.drain(drainMs), backgroundRunner.drain(backgroundDrainMs)]);
-      await streams.drain(Math.max(0, untilMs - systemClock.monotonicMs()));
+      await drainCalls(services, listeners);
     },
   };
+}
+
+/** Waits for the calls under way; streams that their callers have left get what is left of the time. */
+async function drainCalls(
+  { background: { backgroundRunner }, calls: { streams } }: Pick<Services, "background" | "calls">,
+  listeners: Pick<Listeners, "drain">,
+): Promise<void> {
+  const untilMs = systemClock.monotonicMs() + drainMs;
+  await Promise.all([listeners.drain(drainMs), backgroundRunner.drain(backgroundDrainMs)]);
+  await streams.drain(Math.max(0, untilMs - systemClock.monotonicMs()));
 }
 
 const alone = { seat: onlySeat, siblings: noSiblings };
