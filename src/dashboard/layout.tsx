@@ -37,7 +37,7 @@ function Document({ title, assets, class: className, sheet, scripts, children }:
 export interface Frame {
   title: string;
   section: Section;
-  /** The shown one of the tabs: it stands before the title in the browser's history. */
+  /** The shown tab or session: it stands before the title in the browser's history. */
   tab?: string | undefined;
   /** The text under the title. */
   lead?: string | undefined;

@@ -63,6 +63,12 @@ Deno.test("a vendor's calls are added up under each of its names", async () => {
   assert.equal(await totalOf("google"), total);
 });
 
+Deno.test("the page of a call that the vendor cut says so once, with its code", async () => {
+  const { text } = await (await world().owner()).get(`${list}/${world().calls.cut}`);
+  assert.match(text, /The vendor&#39;s stream ended before[^<]*<code>upstream_stream_truncated/);
+  assert.doesNotMatch(text, /stream ended early/);
+});
+
 Deno.test("the vendor filter shows the names that people know", async () => {
   const { text } = await (await world().owner()).get(list);
   assert.match(text, /<option value="vendor-b" ?>vendor-b · openai<\/option>/);
@@ -210,7 +216,6 @@ Deno.test("a call's page shows the conversation of every dialect", async () => {
   const failed = await page("failed");
   assert.match(failed, /<code>invalid_request<\/code>/);
   assert.match(failed, /No answer was received/);
-  assert.match(await page("cut"), /stream ended early/);
 });
 
 Deno.test("pictures come from our own address, small ones out of the payload", async () => {
@@ -353,6 +358,10 @@ Deno.test("an owner deletes one call with all that is known of it; nobody else c
   assert.equal((await viewer.get(`${list}/${id}`)).status, 200);
   const page = (await viewer.get(list)).text;
   assert.ok(page.includes("CSV of the table") && !page.includes("with prompts"));
+  for (const address of ["/dashboard/keys", "/dashboard/settings/people"]) {
+    assert.match((await owner.get(address)).text, /class="actions"/, address);
+    assert.doesNotMatch((await viewer.get(address)).text, /class="actions"/, address);
+  }
   const csrf = csrfIn(page);
   for (const address of [`${list}/${id}/delete`, `${list}/export?format=json`]) {
     assert.equal((await viewer.get(address)).status, 403, address);

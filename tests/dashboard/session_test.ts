@@ -54,6 +54,8 @@ Deno.test("a run is read from call to call: what came in, tools' results, cached
   for (let at = 0; at < 9; at++) {
     assert.equal(first.split(`result-${at}-`).length - 1, 1, `result ${at} stands there once`);
   }
+  const [, title = ""] = /<title>(.*?)<\/title>/.exec(first) ?? [];
+  assert.equal(title, `${session.replace("&", "&amp;")} · Session · Demeter`, "tabs differ");
   assert.match(first, /Saved by caching/);
   assert.match(first, /\d+ cached \(9\d %\)/);
   assert.match(first, /so far/);

@@ -89,11 +89,13 @@ function Headline({ detail: { summary } }: { detail: InteractionDetail }) {
 /** Why a call failed: the error, the vendor's own message, and how often the vendor was asked. */
 function Failure({ detail: { summary, vendorAnswer } }: { detail: InteractionDetail }) {
   if (summary.status === "completed" && summary.errorCode === null) return null;
-  const { errorCode, attempts } = summary;
+  const { status, errorCode, attempts } = summary;
+  // The error's own text says the same of these.
+  const isExplained = status === "failed" || status === "truncated" && errorCode !== null;
   return (
     <div class="notice notice-failed">
       <p>
-        {summary.status === "failed" ? null : `${endings[summary.status].meaning} `}
+        {isExplained ? null : `${endings[status].meaning} `}
         {errorCode === null ? null : (
           <>
             {`${errors[errorCode]?.message ?? ""} `}

@@ -171,12 +171,10 @@ function NoKeys({ may }: { may: boolean }) {
   );
 }
 
-const head = [
-  ...["Key", "State", "Scopes", "Spend caps", "Last used", "Created"],
-  actionsColumn(),
-];
+const columns = ["Key", "State", "Scopes", "Spend caps", "Last used", "Created"];
 
 function keyTable(keys: readonly KeyRow[], spent: SpendByKey, request: PageRequest) {
+  const head = request.may("member") ? [...columns, actionsColumn()] : columns;
   return (
     <Table label="API keys" head={head} csv="/dashboard/keys/csv" cards>
       {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} request={request} />)}
@@ -254,9 +252,13 @@ function KeyLine(
           : <div class="muted author">{`by ${row.madeBy.name ?? "a removed person"}`}</div>}
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
-      <td class="actions">
-        {inUse(state) && request.may("member") ? <KeyActions row={row} request={request} /> : null}
-      </td>
+      {request.may("member")
+        ? (
+          <td class="actions">
+            {inUse(state) ? <KeyActions row={row} request={request} /> : null}
+          </td>
+        )
+        : null}
     </tr>
   );
 }

@@ -213,6 +213,7 @@ interface Props {
 
 function PeopleBody({ members, invitations, request, refused }: Props) {
   const isOwner = request.may("owner");
+  const actions = isOwner ? [actionsColumn()] : [];
   return (
     <>
       <InvitationLink request={request} />
@@ -223,7 +224,7 @@ function PeopleBody({ members, invitations, request, refused }: Props) {
       </p>
       <Table
         label="People"
-        head={["Name", "Role", "Last sign-in", actionsColumn()]}
+        head={["Name", "Role", "Last sign-in", ...actions]}
         csv={`${address}/csv`}
         cards
       >
@@ -240,7 +241,7 @@ function PeopleBody({ members, invitations, request, refused }: Props) {
           <h2>Invitations</h2>
           <Table
             label="Invitations"
-            head={["E-mail", "Role", "Ends", actionsColumn()]}
+            head={["E-mail", "Role", "Ends", ...actions]}
             csv={`${address}/invitations/csv`}
             cards
           >
@@ -306,15 +307,15 @@ function MemberLine({ member, request, isOwner }: {
           : roleText(current)}
       </td>
       <TimeCell label="Last sign-in" at={member.signedInAt} now={request.now} />
-      <td class="actions">
-        {isOwner
-          ? (
+      {isOwner
+        ? (
+          <td class="actions">
             <a class="button button-small button-danger" href={`${address}/${person.id}/remove`}>
               Remove<span class="visually-hidden">{` ${person.name}`}</span>
             </a>
-          )
-          : null}
-      </td>
+          </td>
+        )
+        : null}
     </tr>
   );
 }
@@ -333,9 +334,9 @@ function InvitationLine({ one, request, isOwner }: {
       <td class="name">{inviteeOf(one)}</td>
       <td data-label="Role">{one.role}</td>
       <TimeCell label="Ends" at={one.expiresAt} now={request.now} />
-      <td class="actions">
-        {isOwner
-          ? (
+      {isOwner
+        ? (
+          <td class="actions">
             <PostForm action={`${address}/invitations/${one.id}/withdraw`} csrf={request.csrf}>
               <button type="submit" class="button button-small">
                 Withdraw<span class="visually-hidden">
@@ -343,9 +344,9 @@ function InvitationLine({ one, request, isOwner }: {
                 </span>
               </button>
             </PostForm>
-          )
-          : null}
-      </td>
+          </td>
+        )
+        : null}
     </tr>
   );
 }

@@ -35,6 +35,7 @@ export function sessionRoutes(app: Routes, ctx: PageContext): void {
     const shown = contents.map((call, at): ShownCall => ({ ...call, sums: sums[from + at]! }));
     return {
       title: "Session",
+      tab: id,
       section: "interactions",
       lead: id,
       body: (
