@@ -72,9 +72,9 @@ function commandHelp(command: CommandForm, program: string): string[] {
   ];
 }
 
-/** Breaks a usage line between options, never between an option and its value. */
+/** Breaks a usage line before options, never between an option and its value. */
 function wrapped(usage: string): string[] {
-  const [first = "", ...options] = usage.split(/ (?=\[|--)(?![^[]*\])/);
+  const [first = "", ...options] = usage.split(/ (?=\[|--)/);
   const lines = [first];
   for (const option of options) {
     const line = `${lines.at(-1)} ${option}`;
