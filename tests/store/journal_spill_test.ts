@@ -41,7 +41,7 @@ function spilling(name: string, test: (world: World) => Promise<void>, maxBytes?
             stored.push(...rows.map(({ transactionId }) => transactionId));
           },
         },
-        log: { info: at("info"), warn: at("warn"), error: at("error") },
+        log: { info: () => {}, warn: at("warn"), error: at("error") },
         pause: () => new Promise((resolve) => world.resume = () => resolve()),
         stored: (ids) => journal.stored(ids),
         reject: (row, reason) => journal.reject(row, reason),

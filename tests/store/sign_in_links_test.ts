@@ -40,7 +40,7 @@ eachDatabase(
   "a sign-in link makes the first owner, and signs in the same one later",
   async (database) => {
     const { account, signIns, offer, enter, people, clock } = await setUp(database);
-    assert.deepEqual(await offer("one"), { name: "Owner" });
+    assert.deepEqual(await offer("one"), { name: "Owner", becomesOwner: true });
     assert.equal(await signIns.hasOwner(), false, "a link that nobody has opened owns nothing");
     const first = await enter("one");
     assert.deepEqual(first, { kind: "admitted", personId: "person 1", accountId: account.id });
@@ -76,10 +76,13 @@ eachDatabase("a link is for a person who belongs here, and ends with them", asyn
   await claimed();
   assert.deepEqual(
     await offer("one"),
-    { name: "ann@example.com" },
+    { name: "ann@example.com", becomesOwner: false },
     "the owner, without an address",
   );
-  assert.deepEqual(await offer("two", "ann@example.com"), { name: "ann@example.com" });
+  assert.deepEqual(await offer("two", "ann@example.com"), {
+    name: "ann@example.com",
+    becomesOwner: false,
+  });
   assert.equal(await offer("three", "eve@example.com"), undefined);
   assert.equal((await enter("two")).kind, "admitted");
   // The gateway was claimed since: there is no second owner by an earlier link.
