@@ -24,13 +24,13 @@ export interface LeasedBalancesDeps<Id> {
 export interface Shortage {
   neededNanos: bigint;
   leftNanos: bigint;
-  /** Reserved by this process's calls under way. */
+  /** Reserved by this process's calls under way; 0 if the call would not fit after their end. */
   inFlightNanos: bigint;
 }
 
 /** Tells a refused caller, after a space, what may be left later; empty if that isn't enough. */
-export function inFlightHint({ neededNanos, leftNanos, inFlightNanos }: Shortage): string {
-  return leftNanos + inFlightNanos < neededNanos
+export function inFlightHint({ inFlightNanos }: Shortage): string {
+  return inFlightNanos === 0n
     ? ""
     : ` Calls in flight reserve ${nanosToUsd(inFlightNanos)} USD more until they end.`;
 }
@@ -263,9 +263,11 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     this.refuse((boundNanos) => {
       if (boundNanos <= leftNanos) return undefined;
       this.#releasesSurplus = true;
+      const { inFlightNanos } = this.lease;
       return this.#deps.refusal(this.accountId, {
-        ...{ neededNanos: boundNanos, leftNanos: leftNanos > 0n ? leftNanos : 0n },
-        inFlightNanos: this.lease.inFlightNanos,
+        neededNanos: boundNanos,
+        leftNanos: leftNanos > 0n ? leftNanos : 0n,
+        inFlightNanos: leftNanos + inFlightNanos < boundNanos ? 0n : inFlightNanos,
       });
     });
   }

@@ -133,6 +133,20 @@ Deno.test("a refusal names calls in flight only if their credit would cover the 
   await reservations.reserve(account, 3n * cent);
 });
 
+Deno.test("a refusal names no calls in flight whose end would only pay what is overdrawn", async () => {
+  const { reservations } = await stage(3n * cent);
+  const [dear, other] = [
+    await reservations.reserve(account, cent),
+    await reservations.reserve(account, 2n * cent),
+  ];
+  dear.settle(4n * cent);
+  await assert.rejects(
+    reservations.reserve(account, 2n * cent),
+    (thrown: Fault) => isRefused(thrown) && !/in flight/.test(thrown.message),
+  );
+  other.settle(0n);
+});
+
 Deno.test("what a call did not cost serves the next, once and not more", async () => {
   const { reservations } = await stage(10n * cent);
   const first = await reservations.reserve(account, 10n * cent);
