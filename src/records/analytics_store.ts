@@ -351,6 +351,11 @@ export interface PricedCall {
    * another call.
    */
   isRefunded?: boolean;
+  /**
+   * What the ledger has charged for the call; absent: `chargedNanos`. They differ after a change of
+   * two databases that was interrupted between them.
+   */
+  postedNanos?: bigint;
   priceVersion: string | null;
   /** `pricedUsageText`; null in rows that are older than the column. */
   pricedUsageText: string | null;

@@ -44,10 +44,11 @@ export function repriced(
   if (!row) return "no_price";
   if (row.fallback === true && call.costNanos !== null) return "list_price";
   const costNanos = callCost(usage, row, priceOf).nanos;
-  if (costNanos === call.costNanos) return "same";
+  const postedNanos = call.postedNanos ?? call.chargedNanos;
+  if (costNanos === call.costNanos && postedNanos === call.chargedNanos) return "same";
   const follows = call.mode === "managed" && !call.isRefunded &&
     call.chargedNanos === (call.costNanos ?? 0n);
-  const chargedNanos = follows ? costNanos : call.chargedNanos;
+  const chargedNanos = follows ? costNanos : postedNanos;
   return { call, costNanos, chargedNanos, priceVersion: row.version };
 }
 

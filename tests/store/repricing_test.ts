@@ -405,6 +405,41 @@ onPostgres(
   },
 );
 
+onPostgres(
+  "with calls in a database of their own, rows and ledger agree though the price went back after a cut",
+  async (db, open) => {
+    // Another connection represents another database: no transaction is shared.
+    const analytics = await open();
+    const { accountId, interactions, ledger, store, run, balance } = await opened(db, analytics);
+    await interactions.insert([call(accountId, "a"), call(accountId, "refunded")]);
+    const charges = ["a", "refunded"].map((interactionId) => (
+      { interactionId, accountId, leaseId: null, chargedNanos: 1000n }
+    ));
+    await ledger.post(charges);
+    const calls = (await Array.fromAsync(store.read({ accountId }))).flat();
+    const dead: Database = {
+      ...analytics,
+      transaction: () => Promise.reject(new Error("away")),
+    };
+    const cut = createAnalyticsStore(dead, db);
+    const changes = calls.map((one) => ({
+      ...{ call: one, costNanos: 2000n, chargedNanos: 2000n, priceVersion: "wrong" },
+    }));
+    await assert.rejects(createRepricing(db, cut).correct(accountId, changes), /away/);
+    const refund = { accountId, transactionId: "refunded", note: "twice" };
+    await assert.rejects(refundCharge(db, refund, cut), /away/);
+    assert.equal(await balance(), usd - 2000n, "what was cut has changed the ledger");
+
+    for (let time = 1; time <= 2; time++) {
+      await run(pricesOf({ "vendor-b/gpt-x": { input: "0.001", output: "1" } }));
+      assert.equal(await balance(), usd - 1000n);
+      assert.equal((await stored(db, "a")).charged_nanos, 1000n);
+      assert.equal((await stored(db, "refunded")).charged_nanos, 0n);
+    }
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
 eachDatabase(
   "rows from before their usage was kept are read from the vendor's own object",
   async (db) => {

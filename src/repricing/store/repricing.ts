@@ -15,7 +15,12 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
     async *read(query) {
       for await (const calls of analytics.pricedCalls(query)) {
         const refunded = await refundedAmong(database, calls);
-        yield calls.map((call) => ({ ...call, isRefunded: refunded.has(call.transactionId) }));
+        const posted = await postedAmong(database, calls);
+        yield calls.map((call) => {
+          const isRefunded = refunded.has(call.transactionId);
+          const postedNanos = isRefunded ? 0n : posted.get(call.transactionId);
+          return { ...call, isRefunded, ...(postedNanos === undefined ? {} : { postedNanos }) };
+        });
       }
     },
     async correct(accountId, calls) {
@@ -24,17 +29,21 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
         return await analytics.reprice(
           accountId,
           await database.transaction(async (tx) => {
-            const correct = await lockUnrefunded(tx, accountId, calls);
-            await adjust(tx, accountId, correct);
-            return correct;
+            const refunded = await lockRefunded(tx, accountId, calls);
+            await adjust(tx, accountId, calls.filter((one) => !refunded.has(idOf(one))));
+            return withRefunds(calls, refunded);
           }),
         );
       }
       return await database.transaction(async (tx) => {
         await lockForWriting(tx);
-        const correct = await lockUnrefunded(tx, accountId, calls);
-        const written = await analytics.within(tx).reprice(accountId, correct);
-        await adjust(tx, accountId, correct.filter(({ call }) => written.has(call.transactionId)));
+        const refunded = await lockRefunded(tx, accountId, calls);
+        const written = await analytics.within(tx).reprice(
+          accountId,
+          withRefunds(calls, refunded),
+        );
+        const isDue = (id: string) => written.has(id) && !refunded.has(id);
+        await adjust(tx, accountId, calls.filter((one) => isDue(idOf(one))));
         return written;
       });
     },
@@ -42,19 +51,27 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
 }
 
 /**
- * Locks the account, and returns the calls; those that were refunded since they were read keep
- * their charge. Posting or refunding a charge locks the account first too.
+ * Locks the account, and returns those of the calls that are refunded: nothing is charged for them.
+ * Posting or refunding a charge locks the account first too.
  */
-async function lockUnrefunded(
+async function lockRefunded(
   tx: Queryable,
   accountId: number,
   calls: readonly CorrectedCall[],
-): Promise<readonly CorrectedCall[]> {
+): Promise<ReadonlySet<string>> {
   await lockAccounts(tx, [accountId]);
-  const refunded = await refundedAmong(tx, calls.map(({ call }) => call));
-  return calls.map((one) =>
-    refunded.has(one.call.transactionId) ? { ...one, chargedNanos: one.call.chargedNanos } : one
-  );
+  return await refundedAmong(tx, calls.map(({ call }) => call));
+}
+
+function withRefunds(
+  calls: readonly CorrectedCall[],
+  refunded: ReadonlySet<string>,
+): readonly CorrectedCall[] {
+  return calls.map((one) => refunded.has(idOf(one)) ? { ...one, chargedNanos: 0n } : one);
+}
+
+function idOf({ call }: CorrectedCall): string {
+  return call.transactionId;
 }
 
 async function adjust(
@@ -62,7 +79,9 @@ async function adjust(
   accountId: number,
   calls: readonly CorrectedCall[],
 ): Promise<void> {
-  const changed = calls.filter(({ call, chargedNanos }) => chargedNanos !== call.chargedNanos);
+  const changed = calls.filter(({ call, chargedNanos }) =>
+    chargedNanos !== call.chargedNanos || chargedNanos !== (call.postedNanos ?? chargedNanos)
+  );
   if (changed.length === 0) return;
   await tx.query(correctCharges, [
     accountId,
@@ -94,6 +113,19 @@ async function refundedAmong(
     [calls.map(({ transactionId }) => refundOperation(transactionId))],
   );
   return new Set(rows.map(({ interaction_id }) => String(interaction_id)));
+}
+
+/** Returns what the ledger has charged for calls that were corrected before. */
+async function postedAmong(
+  database: Queryable,
+  calls: readonly PricedCall[],
+): Promise<Map<string, bigint>> {
+  const rows = await database.query(
+    `select interaction_id, charged_nanos from corrected_charges
+     where interaction_id = any($1::text[])`,
+    [calls.map(({ transactionId }) => transactionId)],
+  );
+  return new Map(rows.map((row) => [String(row.interaction_id), row.charged_nanos as bigint]));
 }
 
 /**
