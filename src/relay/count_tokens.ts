@@ -217,7 +217,7 @@ async function countAt(
     if (isMissing({ status: answer.status, ...refusal }, target.model)) {
       return await estimate(dialect, plain, target, caller);
     }
-    throw refusalFault(deps, access, answer, refusal.json);
+    throw access.lastFault(refusalFault(deps, access, answer, refusal.json));
   }
   const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
   // Proxies in front of vendors send errors with status 200.

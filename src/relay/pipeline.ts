@@ -403,7 +403,7 @@ async function askCandidate<M extends CallMeter>(
       const hasOtherKey = vendorCall.restAnsweringKey(fault);
       if (!hasOtherKey || hasProduced(call) || budgetOf(call, isLast).left <= 0) {
         noteFailure(targetHealth, vendorCall, fault);
-        throw thrown;
+        throw thrown === fault ? vendorCall.lastFault(fault) : thrown;
       }
       call.moveTo(plan);
     }

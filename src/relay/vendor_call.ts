@@ -274,6 +274,22 @@ export class VendorAccess {
     return keyPool.hasAnother([key]);
   }
 
+  /**
+   * Returns a call's last failure as the caller gets it: a key that is refused or out of quota is a
+   * rate limit if a later call can use another one of the pool.
+   */
+  lastFault(fault: Fault): Fault {
+    const waitMs = operatorsProblem.has(fault.code) ? this.keyPool?.waitMs : undefined;
+    if (waitMs === undefined) return fault;
+    const { note, vendorAnswer, vendorRequestId } = fault;
+    const limited = new Fault("upstream_rate_limited", {
+      retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+      ...(note === undefined ? {} : { note }),
+      ...(vendorAnswer ? { vendorAnswer } : {}),
+    });
+    return Object.assign(limited, { vendorRequestId });
+  }
+
   /** Returns a vendor's error as the caller gets it. */
   fault(error: VendorError, retryAfterSeconds?: number): Fault {
     const { mode, key, keyPool } = this;

@@ -34,6 +34,8 @@ export class KeyPool {
   readonly #keys: readonly { secret: Secret; name: string }[];
   /** Monotonic time at which each key wakes. */
   readonly #wakeMs: number[];
+  /** Why each key last rested. */
+  readonly #troubles: (KeyTrouble | undefined)[] = [];
   #next = 0;
 
   constructor(
@@ -78,6 +80,7 @@ export class KeyPool {
       ? Math.min(retryAfterMs ?? limitedMs, longestRestMs)
       : brokenMs;
     this.#wakeMs[this.#indexOf(name)] = this.#nowMs() + ms;
+    this.#troubles[this.#indexOf(name)] = trouble;
     const fields = { vendor: this.#vendor, key: name, reason: trouble, seconds: ms / 1000 };
     this.#log.warn("a vendor key is paused", fields);
   }
@@ -94,6 +97,16 @@ export class KeyPool {
   get states(): { name: string; isResting: boolean }[] {
     const nowMs = this.#nowMs();
     return this.#keys.map(({ name }, index) => ({ name, isResting: this.#wakeMs[index]! > nowMs }));
+  }
+
+  /**
+   * How long until a key can be used that isn't refused or out of quota; undefined: all keys are.
+   */
+  get waitMs(): number | undefined {
+    const nowMs = this.#nowMs();
+    const waits = this.#wakeMs.map((wakeMs) => Math.max(0, wakeMs - nowMs))
+      .filter((ms, index) => ms === 0 || this.#troubles[index] === "limited");
+    return waits.length === 0 ? undefined : least(waits);
   }
 
   #findAwake(used: readonly PooledKey[]): number | undefined {

@@ -67,6 +67,21 @@ Deno.test("where all keys rest the first to wake is used; once it works it rests
   assert.deepEqual(pool.states.map(({ isResting }) => isResting), [true, false]);
 });
 
+Deno.test("the wait is that of the first key whose rest a limit has caused", () => {
+  const { clock, pool } = start("k1", "k2", "k3");
+  assert.equal(pool.waitMs, 0);
+  pool.rest(pool.take(), "refused");
+  pool.rest(pool.take(), "limited", 400_000);
+  assert.equal(pool.waitMs, 0, "the third is left");
+  pool.rest(pool.take(), "limited", 600_000);
+  clock.advance(1_000);
+  assert.equal(pool.waitMs, 399_000, "not that of the refused one, which is over before");
+  pool.rest(pool.take(), "out_of_quota");
+  pool.rest({ secret: new Secret("k2"), name: "#2", isResting: true }, "out_of_quota");
+  pool.rest({ secret: new Secret("k3"), name: "#3", isResting: true }, "out_of_quota");
+  assert.equal(pool.waitMs, undefined, "only an operator can help");
+});
+
 Deno.test("an answer to a request of before the rest does not wake a key", () => {
   const { pool } = start("k1", "k2");
   const early = pool.take();

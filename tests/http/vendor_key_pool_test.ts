@@ -209,6 +209,29 @@ Deno.test("where every key is refused the caller gets that, after one request wi
   assert.deepEqual(service.seen.slice(3), [one]);
 });
 
+Deno.test("where one key is refused and another limited, the caller is told when to ask again", async () => {
+  const [one, two] = keys;
+  for (const [first, second] of [[limited, refused], [refused, limited]]) {
+    await using service = await start({ [one]: first!, [two]: second! }, {
+      VENDOR_B_API_KEY: `${one},${two}`,
+    });
+    const { response, text } = await service.call();
+    assert.deepEqual(service.seen, [one, two]);
+    assert.match(text, /upstream_rate_limited/);
+    assert.equal(response.status, 429);
+    assert.equal(response.headers.get("x-should-retry"), null);
+    const seconds = Number(response.headers.get("retry-after"));
+    assert.ok(seconds > 0 && seconds <= 60, `${seconds} s`);
+    const row = await service.row(response.headers.get("x-transaction-id"));
+    const attempts = row.attempts as { error_code: string | null }[];
+    assert.deepEqual(attempts.map(({ error_code }) => error_code).sort(), [
+      ...["upstream_authentication_failed", "upstream_rate_limited"],
+    ]);
+    const log = service.log.filter((line) => line.includes("own vendor key does not work"));
+    assert.equal(log.length, first === limited ? 1 : 0);
+  }
+});
+
 Deno.test("what is not about the key is not tried with another one", async () => {
   const region: Act = (exchange) =>
     exchange.answer(403, { error: { message: "Your region is not supported" } });
