@@ -21,6 +21,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "the end of a call could not be written to the journal": "call.end_not_noted",
   "a background call waits for the database": "background.waits_for_store",
   "a background job failed": "job.failed",
+  "a background job works again": "job.works_again",
   "a backfill is complete": "migration.backfill_done",
   "migrating the database": "migration.begins",
   "a migration waits for locks; retrying": "migration.waits_for_locks",

@@ -19,7 +19,7 @@ export interface JobRunner {
 }
 
 export interface JobRunnerDeps {
-  log: Pick<Log, "warn">;
+  log: Pick<Log, "info" | "warn">;
   /** Called after each run. */
   onRun?: (job: string, outcome: "done" | "failed") => void;
 }
@@ -47,6 +47,7 @@ function repeat(
   const runOnce = async () => {
     try {
       await run();
+      if (isFailing) log.info("a background job works again", { job: name });
       isFailing = false;
     } catch (thrown) {
       // Logged once per outage: a database that is down for an hour is one event, not thousands.
