@@ -71,15 +71,21 @@ export class Tries {
   }
 }
 
-/** The kind of error and where it was thrown; messages may quote content. */
+/** The kind of error, by the system's own code if it has one, and where it was thrown. */
 function describeError(thrown: unknown): { reason: string; at?: string } {
   const reason = thrown instanceof Fault
     ? thrown.code
     : thrown instanceof Error
-    ? thrown.name
+    ? systemCodeOf(thrown) ?? thrown.name
     : typeof thrown;
   const at = thrown instanceof Error ? placeOf(thrown) : undefined;
   return { reason, ...(at === undefined ? {} : { at }) };
+}
+
+/** Such as `ENOSPC`. Anything else, like the message, may quote content. */
+function systemCodeOf(thrown: Error): string | undefined {
+  const { code } = thrown as { code?: unknown };
+  return typeof code === "string" && /^E[A-Z0-9]{2,20}$/.test(code) ? code : undefined;
 }
 
 /**

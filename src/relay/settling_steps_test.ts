@@ -30,6 +30,19 @@ Deno.test("a step that fails is done otherwise, counted, and logged without what
   assert.doesNotMatch(lines.join("\n"), /secret|word/);
 });
 
+Deno.test("a full disk is named", () => {
+  const lines: string[] = [];
+  const tries = new Tries({
+    log: { error: (message, fields) => lines.push(`${message} ${JSON.stringify(fields)}`) },
+  });
+  using full = Deno.openSync("/dev/full", { write: true });
+  tries.attempt("journal", "t1", () => void full.writeSync(new Uint8Array(1)), () => {});
+  assert.match(lines[0]!, /"step":"journal","reason":"ENOSPC"/);
+  const quoting = Object.assign(new Error("odd"), { code: "words of the prompt" });
+  tries.note("bill", "t2", quoting);
+  assert.match(lines[1]!, /"reason":"Error"/);
+});
+
 Deno.test("what is to be called before each step may fail it, and a log that fails stops nothing", () => {
   const seen: SettlingStep[] = [];
   const tries = new Tries({
