@@ -106,7 +106,7 @@ const wrong: [string, string, RegExp][] = [
   [`vendor-key set --vendor ${value}`, "", /--vendor: expected one of huggingface \(vendor-a\), /],
   ["vendor-key remove --vendor vendor-f", "", /--vendor: keys of vendor-f can't be stored/],
   ["master-key rotate", value, /standard input: expected 32 bytes in base64/],
-  ["master-key rotate", "", /standard input: expected 32 bytes in base64/],
+  ["master-key rotate", "", /standard input: expected 32 bytes in base64.*openssl rand -base64 32/],
 ];
 for (const [words, input, message] of wrong) {
   Deno.test(`'${words.replace(value, "A-KEY")}' with ${input.length} characters of input is wrong usage, and doesn't repeat a key`, async () => {

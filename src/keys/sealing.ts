@@ -17,6 +17,10 @@ export class UnsealError extends Error {
   override name = "UnsealError";
 }
 
+/** Describes the text of a master key, for error messages. */
+export const masterKeyForm =
+  "32 bytes in base64 (44 characters), such as 'openssl rand -base64 32' prints";
+
 /** 32 bytes that seal vendor keys with AES-256-GCM; prints without them. */
 export class MasterKey {
   /** Tells master keys apart without giving one away: an HMAC under the key, 64 hex digits. */
@@ -28,7 +32,7 @@ export class MasterKey {
   /** Takes 32 bytes in base64; throws an Error without the value when it is anything else. */
   constructor(text: Secret) {
     if (!/^[A-Za-z0-9+/]{43}=$/.test(text.reveal())) {
-      throw new Error("expected 32 bytes in base64 (44 characters)");
+      throw new Error(`expected ${masterKeyForm}`);
     }
     const bytes = Buffer.from(text.reveal(), "base64");
     this.#text = text;
