@@ -52,6 +52,24 @@ Deno.test("each sign-in gives the highest role of the person's groups, up and do
   assert.match(text, /by the identity provider(&#39;|'|&apos;)s groups/);
 });
 
+Deno.test("after a lower role by groups, the page on people names the keys that can do more", async () => {
+  const rowOf = (text: string) => text.split("<tr").find((row) => row.includes("dan@example.com"))!;
+  await rolesShown();
+  const owner = await world().owner();
+  world().provider.become("dan", "dan@example.com", { realm_access: { roles: ["admins"] } });
+  const dan = world().browser();
+  await signIn(dan);
+  const newKey = "/dashboard/keys/new";
+  await dan.submit(newKey, newKey, { name: "dan's eraser", access: "all", expires: "never" });
+  await rolesShown();
+  assert.doesNotMatch(rowOf((await owner.get("/dashboard/settings/people")).text), /can do more/);
+  await signInAs("dan", ["everyone"]);
+  await rolesShown();
+  const { text } = await owner.get("/dashboard/settings/people");
+  assert.match(rowOf(text), /A key of theirs can do more: dan.*s eraser\./);
+  assert.equal(text.match(/can do more/g)?.length, 1, "nobody else's");
+});
+
 Deno.test("nobody comes in by a group that has no role", async () => {
   for (const groups of [[], ["unknown"], "owner", ["constructor"], undefined]) {
     const page = await signInAs("eve", groups);

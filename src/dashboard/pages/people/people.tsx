@@ -108,10 +108,12 @@ async function remove(
 }
 
 async function keysOf(ctx: PageContext, request: PageRequest, personId: string): Promise<KeyRow[]> {
+  return (await workingKeys(ctx, request)).filter(({ madeBy }) => madeBy?.id === personId);
+}
+
+async function workingKeys(ctx: PageContext, request: PageRequest): Promise<KeyRow[]> {
   const keys = await ctx.keys.list(request.accountId);
-  return keys.filter((key) =>
-    key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, request.now))
-  );
+  return keys.filter((key) => ["active", "expiring"].includes(keyState(key, request.now)));
 }
 
 async function invite(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
@@ -143,7 +145,7 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
   );
   if (typeof changed === "string") return refusal(changed);
   const keys = await keysOf(ctx, request, changed.id);
-  const text = `${nameOf(changed)} is ${roleText} from now on.${keysBeyond(role, keys)}`;
+  const text = `${nameOf(changed)} is ${roleText} from now on. ${keysBeyond(role, keys)}`.trimEnd();
   return { to: address, notice: { kind: "done", text } };
 }
 
@@ -157,7 +159,7 @@ function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
   const more = beyond.length - shownKeys;
   const others = more > 0 ? `, and ${counted(more, "other")}` : "";
   const subject = beyond.length === 1 ? "A key" : counted(beyond.length, "key");
-  return ` ${subject} of theirs can do more: ${names}${others}. Revoke what they should not keep.`;
+  return `${subject} of theirs can do more: ${names}${others}. Revoke what they should not keep.`;
 }
 
 /** The most names in a notice, which travels in a cookie: browsers drop those of more than 4 KB. */
@@ -192,26 +194,29 @@ async function listPage(
   refused?: Props["refused"],
 ) {
   const { accountId } = request;
-  const [members, invitations] = await Promise.all([
+  const [members, invitations, keys] = await Promise.all([
     ctx.people.list(accountId),
     ctx.people.invitations(accountId, request.now),
+    request.may("owner") ? workingKeys(ctx, request) : [],
   ]);
   return settingsPage(
     "people",
     request,
-    <PeopleBody {...{ members, invitations, request, refused }} />,
+    <PeopleBody {...{ members, invitations, keys, request, refused }} />,
   );
 }
 
 interface Props {
   members: readonly Membership[];
   invitations: readonly Invitation[];
+  /** The working keys, for owners. */
+  keys: readonly KeyRow[];
   request: PageRequest;
   /** A refused invitation, to show in its form again. */
   refused: { email: string; error: string } | undefined;
 }
 
-function PeopleBody({ members, invitations, request, refused }: Props) {
+function PeopleBody({ members, invitations, keys, request, refused }: Props) {
   const isOwner = request.may("owner");
   const actions = isOwner ? [actionsColumn()] : [];
   return (
@@ -231,6 +236,7 @@ function PeopleBody({ members, invitations, request, refused }: Props) {
         {members.map((member) => (
           <MemberLine
             member={member}
+            keys={keys.filter(({ madeBy }) => madeBy?.id === member.person.id)}
             request={request}
             isOwner={isOwner}
           />
@@ -276,14 +282,16 @@ function InvitationLink({ request }: { request: PageRequest }) {
   );
 }
 
-function MemberLine({ member, request, isOwner }: {
+function MemberLine({ member, keys, request, isOwner }: {
   member: Membership;
+  keys: readonly KeyRow[];
   request: PageRequest;
   isOwner: boolean;
 }) {
   const { person, role, payloads } = member;
   const current = role === "viewer" && payloads ? viewerWithPayloads : role;
   const isSelf = person.id === request.session.person.id;
+  const beyond = keysBeyond(role, keys);
   return (
     <tr>
       <td class="name">
@@ -305,6 +313,7 @@ function MemberLine({ member, request, isOwner }: {
             </PostForm>
           )
           : roleText(current)}
+        {beyond === "" ? null : <div class="muted">{beyond}</div>}
       </td>
       <TimeCell label="Last sign-in" at={member.signedInAt} now={request.now} />
       {isOwner
