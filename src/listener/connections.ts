@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
-import { turnEnd, Turns } from "../base/turns.ts";
+import { turnEnd } from "../base/turns.ts";
 import { Connection, type Overdue } from "./connection.ts";
 import { ChunkWatch, CountedMessage } from "./counted_message.ts";
 import type { ConnectionLimits } from "./limits.ts";
@@ -23,8 +23,8 @@ class Held {
   upgraded: OpenSocket | "opening" | undefined;
   /** A call of its WebSocket is under way. */
   isWorking = false;
-  /** Answers under way. Requests may follow one another unanswered: only the first has the socket. */
-  readonly answers = new Set<ServerResponse>();
+  /** Requests that were sent before the one under way was answered (pipelining), in their order. */
+  readonly pipelined: Arrived[] = [];
 
   constructor(
     readonly connection: Connection,
@@ -37,21 +37,20 @@ class Held {
     return this.connection.isServed;
   }
 
-  /**
-   * Closes the answers that wait for their turn once the connection has closed. The runtime (2.9.6)
-   * closes the first alone: the calls of the others would go on for nobody. In turns, since a call
-   * that ends is settled at once.
-   */
-  async closeWaitingAnswers(): Promise<void> {
-    const turns = new Turns();
-    for (const answer of this.answers) {
-      if (answer.socket !== null || answer.writableFinished) continue;
-      answer.destroyed = true;
-      answer.emit("close");
-      await turns.pause();
-    }
+  get isFull(): boolean {
+    return this.pipelined.length >= maxPipelined;
   }
 }
+
+/** A request whose head has been read. */
+interface Arrived {
+  readonly request: IncomingMessage;
+  readonly answer: ServerResponse;
+  begin(): void;
+}
+
+/** While so many requests wait on a connection, no more is read from it. */
+const maxPipelined = 16;
 
 /** Refused connections stay open for a second, so that their callers can read why. */
 const maxRefusalsAtOnce = 16;
@@ -79,8 +78,6 @@ export class Connections {
   /** Connections that are being told that there is no room for them. */
   #refusing = 0;
   readonly #checks: ReturnType<typeof setInterval>;
-  /** Settles when the answers of all closed connections are closed. */
-  #closing: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
@@ -131,29 +128,30 @@ export class Connections {
       socket.on("error", () => socket.destroy());
       socket.once("close", () => this.#drop(socket));
     }
-    socket.once("close", () => {
-      if (held.answers.size === 0) return;
-      this.#closing = Promise.all([this.#closing, held.closeWaitingAnswers()]);
-    });
+    const { resume } = socket;
+    // The runtime resumes it at the end of each request, of which a piece holds hundreds.
+    socket.resume = () => held.isFull ? socket : resume.call(socket);
     writePiecewise(socket, () => held.connection.piecesTaken++);
   }
 
-  /** Returns false if the connection was refused already: nothing on it is answered any more. */
-  requestBegan(request: IncomingMessage, answer: ServerResponse): boolean {
+  /**
+   * Calls `begin` when all earlier requests of the connection are answered. Returns false if the
+   * connection was refused already: nothing on it is answered any more.
+   */
+  requestArrived(request: IncomingMessage, answer: ServerResponse, begin: () => void): boolean {
     const { socket } = request;
     const held = this.#held.get(socket);
     if (held === undefined || held.connection.isRefused) return false;
-    const { connection } = held;
-    if (!connection.isBusy) this.#leave(held);
-    connection.requestBegan(request, answer, socket, this.#nowMs());
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
-    held.answers.add(answer);
-    answer.on("close", () => {
-      held.answers.delete(answer);
-      connection.answerEnded(socket, this.#nowMs());
-      if (!request.complete && !socket.destroyed) this.#discardRest(held, request);
-      if (!connection.isBusy && this.#held.get(socket) === held) this.#wait(held);
-    });
+    const arrived = { request, answer, begin };
+    if (held.connection.isBusy) {
+      held.pipelined.push(arrived);
+      if (held.isFull) socket.pause();
+    } else {
+      this.#leave(held);
+      this.#occupy(held, arrived);
+      begin();
+    }
     return true;
   }
 
@@ -188,18 +186,23 @@ export class Connections {
 
   /** Ends a connection whose next request can't be read; answers under way are cut off. */
   refuse(socket: Socket, why: Unreadable): void {
-    const connection = this.#held.get(socket)?.connection;
+    const held = this.#held.get(socket);
+    const connection = held?.connection;
     // More unreadable bytes: the connection was refused already.
     if (connection?.isRefused) return;
     if (connection) connection.isRefused = true;
-    if (connection?.isAnswerable === false) return void socket.destroy();
+    const isAnswerable = held === undefined ||
+      (held.connection.isAnswerable && held.pipelined.length === 0);
+    if (!isAnswerable) return void socket.destroy();
     refuse(socket, this.#deps.refuse(why));
   }
 
   /** Answers no further request of this connection after the current one. */
   refuseFurther(socket: Socket): void {
-    const connection = this.#held.get(socket)?.connection;
-    if (connection) connection.isRefused = true;
+    const held = this.#held.get(socket);
+    if (held === undefined) return;
+    held.connection.isRefused = true;
+    held.pipelined.length = 0;
   }
 
   peerOf(socket: Socket): string {
@@ -233,7 +236,6 @@ export class Connections {
     clearInterval(this.#checks);
     // The last sockets report their end in this turn of the loop.
     await turnEnd();
-    await this.#closing;
   }
 
   /** Ends connections that take too long. */
@@ -252,6 +254,29 @@ export class Connections {
       if (overdue !== undefined) this.#endOverdue(held, overdue);
     }
     this.#deps.events.write();
+  }
+
+  /** The request has the connection until its answer has ended. */
+  #occupy(held: Held, { request, answer }: Arrived): void {
+    const { connection, socket } = held;
+    connection.requestBegan(request, answer, socket, this.#nowMs());
+    answer.on("close", () => {
+      connection.answerEnded(socket, this.#nowMs());
+      if (!request.complete && !socket.destroyed) this.#discardRest(held, request);
+      if (this.#held.get(socket) === held) this.#beginNext(held);
+    });
+  }
+
+  #beginNext(held: Held): void {
+    const { isFull, socket } = held;
+    const next = held.pipelined.shift();
+    if (next === undefined) return this.#wait(held);
+    this.#occupy(held, next);
+    if (isFull) socket.resume();
+    // After what others have sent meanwhile.
+    setImmediate(() => {
+      if (this.#held.get(socket) === held && !held.connection.isRefused) next.begin();
+    });
   }
 
   #endOverdue(held: Held, overdue: Overdue): void {

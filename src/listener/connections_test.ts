@@ -72,7 +72,7 @@ function setup(limits: Partial<ConnectionsDeps["limits"]> = {}) {
   const ask = (socket: TestSocket, state: Partial<TestAnswer> = {}) => {
     const answer = Object.assign(new TestAnswer(), state);
     const request = { socket, headers: {}, complete: true } as unknown as IncomingMessage;
-    assert.ok(connections.requestBegan(request, answer as unknown as ServerResponse));
+    assert.ok(connections.requestArrived(request, answer as unknown as ServerResponse, () => {}));
     return () => answer.emit("close");
   };
   /** Time in which this process listened. */
@@ -279,7 +279,11 @@ Deno.test("a refused upgrade is answered, and nothing after it", async () => {
   assert.equal(world.connections.upgrading(socket as unknown as Socket), undefined);
   const request = { socket, headers: {} } as unknown as IncomingMessage;
   assert.equal(
-    world.connections.requestBegan(request, new TestAnswer() as unknown as ServerResponse),
+    world.connections.requestArrived(
+      request,
+      new TestAnswer() as unknown as ServerResponse,
+      () => assert.fail(),
+    ),
     false,
   );
   await closed(socket);

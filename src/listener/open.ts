@@ -210,8 +210,7 @@ function takeRequests(
     autoCleanupIncoming: false,
     errorHandler: answerUnreadable,
   }));
-  const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
-    if (!connections.requestBegan(request, response)) return void request.resume();
+  const begin = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const fault = faultOfHead(request) ?? faultOfTarget(request.url);
     if (fault === undefined) return void answer(request, response);
     connections.refuseFurther(request.socket);
@@ -220,6 +219,10 @@ function takeRequests(
     response.writeHead(status, { ...headers, ...length, connection: "close" });
     response.end(body);
     request.resume();
+  };
+  const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
+    const isTaken = connections.requestArrived(request, response, () => begin(request, response));
+    if (!isTaken) request.resume();
   };
   server.on("request", take);
   // An unknown `Expect` header is no reason to refuse a request that we know.

@@ -1,6 +1,11 @@
-/** Opens a raw TCP connection; `send` returns false once the connection is closed. */
-export async function dial(port: number) {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+/**
+ * Opens a raw connection, over TLS if there is a certificate to trust; `send` returns false once
+ * the connection is closed.
+ */
+export async function dial(port: number, caCert?: string) {
+  const connection = caCert === undefined
+    ? await Deno.connect({ hostname: "127.0.0.1", port })
+    : await Deno.connectTls({ hostname: "localhost", port, caCerts: [caCert] });
   return {
     async send(text: string): Promise<boolean> {
       const bytes = new TextEncoder().encode(text);
