@@ -50,6 +50,8 @@ export class Connection {
   /** Since when the next head is awaited. */
   #waitingMs: number;
   #headBegan = false;
+  /** The last look found it idle for too long. */
+  #wasIdle = false;
   #read = 0;
   #readMs: number;
   /** Start of the time over which the body's rate is measured. */
@@ -97,6 +99,7 @@ export class Connection {
     this.#underWay++;
     this.isServed = true;
     this.#headBegan = false;
+    this.#wasIdle = false;
     this.#body = body;
     this.#answer = answer;
     this.#read = wire.bytesRead;
@@ -133,7 +136,12 @@ export class Connection {
     }
     const waitedMs = nowMs - this.#waitingMs;
     if (this.isServed && !this.#headBegan) {
-      return waitedMs >= this.#limits.idleMs ? "idle" : undefined;
+      // If the event loop was busy, the next request may wait unread in the socket, and closing the
+      // connection would lose it. It is read before the next look.
+      const isIdle = waitedMs >= this.#limits.idleMs;
+      const isOverdue = isIdle && this.#wasIdle;
+      this.#wasIdle = isIdle;
+      return isOverdue ? "idle" : undefined;
     }
     if (waitedMs < this.#limits.headMs) return undefined;
     return this.isShaking ? "slow_handshake" : "slow_head";

@@ -50,7 +50,24 @@ Deno.test("a connection that says nothing between requests is idle", () => {
   begin(0);
   connection.answerEnded(wire, 0);
   assert.equal(look(74_999), undefined);
-  assert.equal(look(75_000), "idle");
+  assert.equal(look(75_000), undefined, "its next request may have arrived unread");
+  assert.equal(look(76_000), "idle");
+});
+
+Deno.test("a request that arrived while the process was held up past the idle limit is read", () => {
+  const { connection, wire, begin, look } = setUp();
+  begin(0);
+  connection.answerEnded(wire, 0);
+  assert.equal(look(75_000), undefined);
+  wire.bytesRead = 90;
+  begin(75_001);
+  assert.equal(look(76_000), undefined);
+  connection.answerEnded(wire, 80_000);
+  assert.equal(look(154_999), undefined);
+  assert.equal(look(155_000), undefined, "it has two looks each time");
+  wire.bytesRead = 91;
+  assert.equal(look(156_000), undefined, "its next head has begun");
+  assert.equal(look(171_000), "slow_head");
 });
 
 Deno.test("a body that drips is slow, one at 30 KB/s isn't, time without reading doesn't count", () => {
