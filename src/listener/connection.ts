@@ -53,20 +53,17 @@ export class Connection {
   /** The last look found it idle for too long. */
   #wasIdle = false;
   #read = 0;
-  #readMs: number;
+  #readMs = 0;
   /** Start of the time over which the body's rate is measured. */
-  #span: { ms: number; read: number };
+  #span = { ms: 0, read: 0 };
   #wasPaused = false;
   #taken = -1;
-  #takenMs: number;
+  #takenMs = 0;
 
   constructor(limits: ConnectionLimits, nowMs: number, isShaking: boolean) {
     this.#limits = limits;
     this.isShaking = isShaking;
     this.#waitingMs = nowMs;
-    this.#readMs = nowMs;
-    this.#takenMs = nowMs;
-    this.#span = { ms: nowMs, read: 0 };
   }
 
   get isBusy(): boolean {

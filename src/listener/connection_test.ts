@@ -1,12 +1,13 @@
 import assert from "@std/assert";
 import { wideLimits } from "../../tests/support/listener.ts";
 import { Connection } from "./connection.ts";
+import type { ConnectionLimits } from "./limits.ts";
 
 /** A connection with a wire that the test moves. */
-function setUp(isShaking = false) {
+function setUp(isShaking = false, limits: Partial<ConnectionLimits> = {}) {
   const state = { bytesRead: 0, bytesWritten: 0, writableLength: 0, isPaused: false };
   const wire = { ...state, isPaused: () => state.isPaused };
-  const connection = new Connection(wideLimits, 0, isShaking);
+  const connection = new Connection({ ...wideLimits, ...limits }, 0, isShaking);
   const body = { complete: true };
   const answer = { writableEnded: false, headersSent: false };
   return {
@@ -43,6 +44,13 @@ Deno.test("between requests it may be idle; a head that began there has its own 
   assert.equal(look(1_075_000), undefined);
   assert.equal(look(1_089_999), undefined);
   assert.equal(look(1_090_000), "slow_head");
+  // That head is complete, and the whole call lies between two looks.
+  wire.bytesRead = 200;
+  begin(1_090_001);
+  wire.bytesRead = 300;
+  connection.answerEnded(wire, 1_090_002);
+  assert.equal(look(1_165_001), undefined);
+  assert.equal(look(1_165_002), "idle");
 });
 
 Deno.test("a connection that says nothing between requests is idle", () => {
@@ -97,6 +105,28 @@ Deno.test("a body that drips is slow, one at 30 KB/s isn't, time without reading
   assert.equal(honest.look(631_000), "slow_body", "now it is silent");
 });
 
+Deno.test("a body is slow when it pauses, or drips after a fast beginning; rest before it doesn't count", () => {
+  const { connection, wire, body, begin, look } = setUp(false, { bodyMs: 10_000 });
+  begin(0);
+  connection.answerEnded(wire, 0);
+  wire.bytesRead = 100;
+  body.complete = false;
+  begin(60_000);
+  assert.equal(look(69_999), undefined);
+  for (let second = 70; second <= 99; second++) {
+    wire.bytesRead += 30_000;
+    assert.equal(look(second * 1000), undefined);
+  }
+  assert.equal(look(108_999), undefined);
+  assert.equal(look(109_000), "slow_body", "nothing for ten seconds");
+  for (let second = 109; second < 150; second++) {
+    wire.bytesRead += 100;
+    assert.equal(look(second * 1000), undefined);
+  }
+  wire.bytesRead += 100;
+  assert.equal(look(150_000), "slow_body", "too little in thirty");
+});
+
 Deno.test("an answer of which nothing is taken is unread; pieces of a large one are progress", () => {
   const { wire, connection, answer, begin, look } = setUp();
   begin(0);
@@ -105,6 +135,8 @@ Deno.test("an answer of which nothing is taken is unread; pieces of a large one 
   assert.equal(look(299_999), undefined);
   connection.piecesTaken++;
   assert.equal(look(300_000), undefined);
+  // What we add to it is no progress.
+  wire.bytesWritten = wire.writableLength = 3_000_000;
   assert.equal(look(599_999), undefined);
   assert.equal(look(600_000), "unread");
   wire.writableLength = 0;

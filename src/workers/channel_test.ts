@@ -60,6 +60,21 @@ Deno.test("a process that has ended answers nothing and receives nothing", async
   assert.equal(notices.length, 1);
 });
 
+Deno.test("who is found to be gone when something is sent answers no earlier question either", async () => {
+  let isGone = false;
+  const channel = new Channel({
+    send: () => {
+      if (isGone) throw new Error("the pipe is broken");
+    },
+    onNotice: () => {},
+    answer: () => Promise.reject(new Error("nobody asks here")),
+  });
+  const asked = channel.ask("flush");
+  isGone = true;
+  channel.send({ kind: "stop" });
+  await assert.rejects(asked, /gone/);
+});
+
 Deno.test("a message of another kind is ignored, and an unknown question is refused", async () => {
   const sent: unknown[] = [];
   const channel = new Channel({

@@ -308,7 +308,7 @@ eachDatabase("what a capped key has spent follows the correction", async (db) =>
 });
 
 eachDatabase(
-  "calls that were free count in caps and budgets once they have a price",
+  "calls that were free count in caps and budgets once they have a price, refunded ones don't",
   async (db) => {
     const { accountId, run } = await opened(db);
     const capped: NewApiKey = {
@@ -338,6 +338,14 @@ eachDatabase(
       const [day] = await db.query("select sum(charged_nanos)::bigint as spent from key_spend");
       assert.equal(day!.spent, spent);
     }
+    const refund = { accountId, transactionId: "paid", note: "twice" };
+    await refundCharge(db, refund, createAnalyticsStore(db));
+    const [byAccount] = await budgets.list({ accountId, now });
+    assert.equal(byAccount!.spentNanos, 3000n);
+    assert.deepEqual(
+      await db.query("select transaction_id from key_charges where charged_nanos <> 0"),
+      [{ transaction_id: "free" }],
+    );
   },
 );
 
