@@ -61,7 +61,7 @@ export class ConnectionPool {
    * Called when a connection begins to rest. One timer serves all of them, and runs while any rest.
    */
   hasResting(): void {
-    if (this.#cancelLook !== undefined || this.closed) return;
+    if (this.#cancelLook !== undefined) return;
     this.#cancelLook = systemSetTimer(Math.min(this.options.keepMs, lookEveryMs), () => {
       this.#cancelLook = undefined;
       for (const host of [...this.#hosts.values()]) if (host.dropRested()) this.hasResting();

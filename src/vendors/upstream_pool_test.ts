@@ -24,26 +24,48 @@ Deno.test("a connection rests between two calls while another one can be had", a
   }, { settleMs: 10, maxConnectionsPerHost: 1 });
 });
 
-Deno.test("a kept connection that nobody uses is closed", async () => {
+Deno.test("kept connections that nobody uses are closed, each in its time", async () => {
   await using vendor = await startFakeVendor((exchange) => exchange.answer(200, "a"));
   const connections = new ConnectionPool({
     clock: systemClock,
     connector: createConnector(),
     maxPerHost: 2,
     keepMs: 50,
-    settleMs: 0,
+    // Each call has a connection of its own.
+    settleMs: 60_000,
   });
   const deps = { clock: systemClock, setTimer: systemSetTimer, connectMs: 5000, firstByteMs: 5000 };
   const { signal } = new AbortController();
   const request = { url: new URL(vendor.url), method: "GET", headers: {}, body: undefined, signal };
-  const exchange = await attempt({ ...deps, connections }, request);
-  const ended = Promise.withResolvers<void>();
-  exchange.listen({ data() {}, end: ended.resolve, error: ended.reject });
-  exchange.resume();
-  await ended.promise;
-  assert.equal(vendor.openConnections, 1);
-  await until(() => vendor.openConnections === 0);
+  const ask = async () => {
+    const exchange = await attempt({ ...deps, connections }, request);
+    const ended = Promise.withResolvers<void>();
+    exchange.listen({ data() {}, end: ended.resolve, error: ended.reject });
+    exchange.resume();
+    await ended.promise;
+  };
+  for (let round = 1; round <= 2; round++) {
+    await ask();
+    await ask();
+    await until(() => vendor.openConnections === 0);
+    assert.equal(vendor.connections, 2 * round);
+  }
   connections.close();
+});
+
+Deno.test("who waits for a connection gets none from a pool that is closed", () => {
+  const pool = new ConnectionPool({
+    clock: systemClock,
+    connector: createConnector(),
+    maxPerHost: 1,
+    keepMs: 50,
+    settleMs: 0,
+  });
+  const served: string[] = [];
+  pool.take("http://127.0.0.1:1", () => served.push("first"));
+  pool.take("http://127.0.0.1:1", () => served.push("second"));
+  pool.close();
+  assert.deepEqual(served, ["first"]);
 });
 
 Deno.test("a vendor's own limit on idle connections is kept to", () =>

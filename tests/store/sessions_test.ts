@@ -58,8 +58,15 @@ eachDatabase("a session ends when idle, and at its end however busy", async (dat
   }
   clock.advance(sessionIdleMs - 1);
   assert.ok(await sessions.find("third", clock.now()));
+  await start("fourth");
   clock.advance(1);
   assert.equal(await sessions.find("third", clock.now()), undefined);
+  // The next sign-in removes the ended ones, and no other.
+  await start("fifth");
+  assert.deepEqual(
+    await database.query("select token_hash from dashboard_sessions order by created_at"),
+    [{ token_hash: "fourth" }, { token_hash: "fifth" }],
+  );
 });
 
 eachDatabase(
@@ -80,6 +87,8 @@ eachDatabase(
     assert.equal((await sessions.find("e", clock.now()))?.role, "viewer");
     await people.remove(account.id, "ann");
     assert.equal(await sessions.find("e", clock.now()), undefined);
+    await start("f");
+    assert.equal(await sessions.find("f", clock.now()), undefined);
   },
 );
 

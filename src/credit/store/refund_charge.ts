@@ -22,15 +22,13 @@ export async function refundCharge(
   analytics: Pick<AnalyticsStore, "afterMain">,
 ): Promise<void> {
   const { accountId, transactionId, note, claim, settled } = call;
-  const operationId = refundOperation(transactionId);
   if (claim && await isCharged(database, claim)) return;
   await analytics.afterMain(async (tx) => {
     // Nobody may price the call again in between.
     await lockAccounts(tx, [accountId]);
     // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
     const [ledger] = await tx.query(
-      `select coalesce(-sum(amount_nanos), 0)::bigint as charged,
-         exists (select from ledger_entries where operation_id = $3) as refunded
+      `select coalesce(-sum(amount_nanos), 0)::bigint as charged
        from (
          select amount_nanos from ledger_entries
            where interaction_id = $1 and account_id = $2 and kind = 'settle'
@@ -38,11 +36,13 @@ export async function refundCharge(
          select amount_nanos from ledger_entries
            where interaction_id = $1 and account_id = $2 and kind = 'adjust'
        ) e`,
-      [transactionId, accountId, operationId],
+      [transactionId, accountId],
     );
-    await credit(tx, "adjust", accountId, ledger!.charged as bigint, {
+    // Zero at a second time, which then changes no sums.
+    const chargedNanos = ledger!.charged as bigint;
+    await credit(tx, "adjust", accountId, chargedNanos, {
       note,
-      operationId,
+      operationId: refundOperation(transactionId),
       interactionId: transactionId,
     });
     await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
@@ -50,9 +50,7 @@ export async function refundCharge(
     await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
       transactionId,
     ]);
-    return settled && ledger!.refunded === false
-      ? { call: settled, chargedNanos: ledger!.charged as bigint }
-      : undefined;
+    return settled && { call: settled, chargedNanos };
   }, (rows, refunded) => rows.clearCharge(transactionId, refunded));
 }
 
