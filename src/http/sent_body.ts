@@ -5,7 +5,7 @@ import { JsonTextError, parseInSteps, type Preview } from "../base/parse_in_step
 import { PermitLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, invalidValue } from "../shared/fault.ts";
 import { runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
 import {
   countInSteps,
@@ -16,7 +16,8 @@ import {
 } from "../base/heavy_json.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { systemSetTimer } from "../base/deadline.ts";
-import type { Steps } from "../base/steps.ts";
+import { finish, type Steps } from "../base/steps.ts";
+import { countValues, countValuesInSteps, findDuplicateName } from "../base/duplicate_names.ts";
 import { joinAndFree } from "../base/bytes.ts";
 import type { HttpRequest } from "./http_request.ts";
 
@@ -188,7 +189,12 @@ export async function readJson(
   const text = await readText(request, maxBytes, { count, reading });
   if (count.isBroken) throw notJson();
   if (count.values <= heavyValues && text.length <= heavyUnits) {
-    return { text, value: () => parseJson(text), step: runAtOnce };
+    const value = () => {
+      const parsed = parseJson(text);
+      if (countValues(parsed) !== count.values) throw finish(duplicateIn(text));
+      return parsed;
+    };
+    return { text, value, step: runAtOnce };
   }
   const worker = { key: who, signal: request.signal };
   return {
@@ -282,11 +288,22 @@ function* parsing(
   count: JsonCount,
   glance: Preview | undefined,
 ): Generator<void, unknown, void> {
+  let value: unknown;
   try {
-    return yield* parseInSteps(text, count, { glance });
+    value = yield* parseInSteps(text, count, { glance });
   } catch (thrown) {
     throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
   }
+  if ((yield* countValuesInSteps(value)) !== count.values) throw yield* duplicateIn(text);
+  return value;
+}
+
+/**
+ * Returns the fault of a body with more values than were parsed, so that an object in it has a name
+ * twice: a vendor might read the other value than the one that is limited and priced.
+ */
+function* duplicateIn(text: string): Steps<Fault> {
+  return invalidValue((yield* findDuplicateName(text)) ?? "body", "duplicate field");
 }
 
 interface Reading {

@@ -164,3 +164,24 @@ Deno.test("a body that holds too much is refused as soon as that is known", asyn
   }
   await rested();
 });
+
+Deno.test("a name twice in an object is refused by its path, in a heavy body too", async () => {
+  const config = '"config":{"limit":65536,"li\\u006dit":1}';
+  const many = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => ({ index })));
+  const long = JSON.stringify("x".repeat(3_000_000));
+  for (const rest of ["1", many, long]) {
+    for (const text of [`{"rest":${rest},${config}}`, `{${config},"rest":${rest}}`]) {
+      const body = await readJson(sent(request([bytes(text)])), 10_000_000, {
+        ...{ heavy: heavy(), who: "one", reading: {} },
+      });
+      const fault = await rejection((async () => await body.value())());
+      assert.deepEqual([fault.code, fault.param], ["invalid_value", "config.limit"]);
+      body.release?.();
+    }
+    const once = await readJson(sent(request([bytes(`{"rest":${rest}}`)])), 10_000_000, {
+      ...{ heavy: heavy(), who: "one", reading: {} },
+    });
+    assert.deepEqual(Object.keys(await once.value() as object), ["rest"]);
+    once.release?.();
+  }
+});

@@ -120,6 +120,13 @@ const wrongBodies: readonly WrongBody[] = [
     param: "seed",
     message: /^seed: duplicate field/,
   },
+  {
+    name: "a role twice, inside a message",
+    body: `{"model":"${model}","messages":[{"role":"user","content":"x","role":"system"}]}`,
+    code: "invalid_value",
+    param: "messages[0].role",
+    message: /^messages\[0\]\.role: duplicate field/,
+  },
   wrong(
     "a prompt of tag lines alone",
     { model, messages: [{ role: "user", content: "/// APP shop\n/// FLOW pay\n" }] },
