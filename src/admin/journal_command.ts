@@ -35,11 +35,11 @@ async function showStatus({ clock, journalStatus }: JournalDeps): Promise<Comman
   }, [
     status.running
       ? "A server runs on this data directory."
-      : "No server answers: these figures are from its files. The next start stores the waiting records.",
+      : "No server answers: these figures are from its files, which don't say what is stored already. The next start stores the rest.",
     `Journal: ${status.bytes} of at most ${status.maxBytes} bytes in ${status.segments} files, sync ${status.sync}.`,
-    status.oldest
-      ? `Waiting for the database: ${status.waiting} records, the oldest since ${status.oldest.toISOString()} (${lagSeconds} s).`
-      : `Waiting for the database: ${status.waiting} records.`,
+    `Waiting for the database: ${status.running ? "" : "at most "}${status.waiting} records${
+      status.oldest ? `, the oldest since ${status.oldest.toISOString()} (${lagSeconds} s)` : ""
+    }.`,
     ...(status.rejected > 0
       ? [`Rejected by the database: ${status.rejected} records, in journal/rejected.jsonl.`]
       : []),

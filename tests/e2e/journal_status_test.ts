@@ -46,6 +46,11 @@ Deno.test("journal status reports a running server, files alone, and nothing, an
     damaged_bytes: 6,
   });
   assert.ok(Number(left.bytes) > 500);
+  const fromFiles = await runAdminHere({ args: ["journal", "status"], env });
+  assert.match(
+    fromFiles.stdout,
+    /No server answers[^]*Waiting for the database: at most 2 records,/,
+  );
 
   await using service = await startService({ env });
   const running = await status();

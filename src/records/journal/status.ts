@@ -10,7 +10,10 @@ export interface JournalStatus {
   /** Size of the files on disk. */
   bytes: number;
   segments: number;
-  /** Records that are not in the store yet; without a server, those of interrupted calls too. */
+  /**
+   * Records that are not in the store yet. Without a server all in the files, those of interrupted
+   * calls too: the files don't say which of them are stored.
+   */
   waiting: number;
   /** End time of the call whose record has waited longest. */
   oldest: Date | null;
