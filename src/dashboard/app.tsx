@@ -1,6 +1,6 @@
 import { type Context, Hono, type Next } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
-import { messageOf } from "../shared/fault.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
 import { createRoutes, message, notFoundPage, type PageContext } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
@@ -166,9 +166,14 @@ function assetAnswer(ctx: PageContext, context: Context): Response | Promise<Res
 }
 
 function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Response> {
+  const link = { href: "/dashboard", text: "Try again" };
+  // The person has asked for too much at once: nothing is wrong with the service.
+  if (thrown instanceof Fault && thrown.code === "rate_limit_exceeded") {
+    context.header("retry-after", String(thrown.retryAfterSeconds ?? 1));
+    return message(ctx, context, 429, "Too much at once", thrown.message, link);
+  }
   ctx.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
   const text =
     "The page can't be shown right now. The service's log says why. API calls may not be affected.";
-  const link = { href: "/dashboard", text: "Try again" };
   return message(ctx, context, 503, "Something went wrong", text, link);
 }

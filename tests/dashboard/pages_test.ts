@@ -167,3 +167,18 @@ Deno.test("over https the session's cookie is bound to the host", async () => {
   assert.equal(asked.get("redirect_uri"), `${base}/dashboard/callback`);
   assert.deepEqual([asked.get("code_challenge_method"), asked.get("nonce")?.length], ["S256", 43]);
 });
+
+Deno.test("who opens too many pages at once reads that, and it is no error of the service", async () => {
+  await using world = await startDashboard();
+  const owner = await world.owner();
+  const pages = Array.from({ length: 60 }, () => owner.get("/dashboard/overview"));
+  const answers = await Promise.all(pages);
+  const refused = answers.filter(({ status }) => status !== 200);
+  assert.ok(refused.length > 0, "the reads of 60 pages are more than an account may have waiting");
+  for (const { status, text, headers } of refused) {
+    assert.equal(status, 429);
+    assert.match(text, /This account has 100 reads waiting/);
+    assert.equal(headers.get("retry-after"), "5");
+  }
+  assert.doesNotMatch(world.log.join("\n"), /a page failed/);
+});
