@@ -6,6 +6,7 @@ import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Exchange } from "./upstream_attempt.ts";
 import { UpstreamAborted } from "./upstream_failure.ts";
 import { Deadline, type SetTimer } from "../base/deadline.ts";
+import { isLong, resting } from "./http1/resting.ts";
 
 /** Of `end` and `error` exactly one is called, once, unless `destroy` came first. */
 export interface BodyHandlers {
@@ -64,6 +65,8 @@ class Body implements UpstreamBody {
    * The first byte of a `deflate` body is still to come; it tells which of two forms the body has.
    */
   #awaitsForm = false;
+  /** When the decoder began on the bytes at hand, or went on after a rest. */
+  #decodingMs = 0;
   #handlers: BodyHandlers | undefined;
   #paused = false;
   /** Why it failed, kept for a reader who comes later. */
@@ -107,7 +110,7 @@ class Body implements UpstreamBody {
 
   #decode(decoder: Transform): void {
     this.#decoder = decoder;
-    decoder.on("data", (chunk: Uint8Array) => this.#take(chunk));
+    decoder.on("data", (chunk: Uint8Array) => this.#decoded(chunk));
     decoder.on("drain", () => this.#exchange.resume());
     decoder.on("end", () => this.#end());
     decoder.on("error", (error) => {
@@ -146,8 +149,17 @@ class Body implements UpstreamBody {
     this.#paused = false;
     if (!this.#handlers) return;
     this.#deadline.limit(this.#deps.idleMs);
-    if (this.#decoder) this.#decoder.resume();
-    else this.#exchange.resume();
+    if (this.#decoder === undefined) this.#exchange.resume();
+    else if (!resting.has(this)) this.readOn();
+  }
+
+  /** Decodes further, unless paused. */
+  readOn(): void {
+    if (this.#over || this.#paused) return;
+    // Meanwhile the vendor may have waited for us.
+    this.#deadline.limit(this.#deps.idleMs);
+    this.#decodingMs = this.#deps.clock.monotonicMs();
+    this.#decoder?.resume();
   }
 
   destroy(): void {
@@ -164,8 +176,21 @@ class Body implements UpstreamBody {
       this.#awaitsForm = false;
       this.#decode(inflaterFor(chunk[0]!));
     }
-    if (this.#decoder === undefined) this.#take(chunk);
-    else if (!this.#decoder.write(chunk)) this.#exchange.pause();
+    if (this.#decoder === undefined) return this.#take(chunk);
+    this.#decodingMs = this.#deps.clock.monotonicMs();
+    if (!this.#decoder.write(chunk)) this.#exchange.pause();
+  }
+
+  /**
+   * A small piece may decompress to gigabytes, all of which the runtime (2.9.6) hands over in one
+   * turn: others have theirs in between.
+   */
+  #decoded(chunk: Uint8Array): void {
+    this.#take(chunk);
+    const tookMs = this.#deps.clock.monotonicMs() - this.#decodingMs;
+    if (this.#over || !isLong(tookMs)) return;
+    this.#decoder?.pause();
+    resting.add(this, tookMs);
   }
 
   #ended(): void {
@@ -223,6 +248,7 @@ class Body implements UpstreamBody {
     this.#deadline.stop();
     // The decoder would go on for nobody, and a small piece may decompress to gigabytes.
     this.#decoder?.destroy();
+    resting.delete(this);
     this.#signal.removeEventListener("abort", this.#onAbort);
     this.#onEnd?.();
     return true;

@@ -150,3 +150,28 @@ Deno.test("garbage under a known encoding and an unknown encoding are upstream_i
     });
   }
 });
+
+Deno.test("between the pieces of what unfolds a thousandfold others have their turn", () =>
+  withAnswer("gzip", async (answer, exchange) => {
+    const bytes = 64 << 20;
+    let length = 0;
+    let mostInOneTurn = 0;
+    let before = 0;
+    const others = setInterval(() => {
+      mostInOneTurn = Math.max(mostInOneTurn, length - before);
+      before = length;
+    }, 1);
+    const ended = Promise.withResolvers<void>();
+    answer.body.onData({
+      data: (chunk) => void (length += chunk.length),
+      end: ended.resolve,
+      error: ended.reject,
+    });
+    await exchange.write(zlib.gzipSync(new Uint8Array(bytes)));
+    await exchange.end();
+    await ended.promise;
+    clearInterval(others);
+    assert.equal(length, bytes);
+    mostInOneTurn = Math.max(mostInOneTurn, length - before);
+    assert.ok(mostInOneTurn < bytes / 4, `${mostInOneTurn} bytes in one turn`);
+  }, 1 << 30));

@@ -4,6 +4,7 @@ import { systemClock } from "../../base/clock.ts";
 import { AnswerParser } from "./answer_parser.ts";
 import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
 import { type RequestHead, writeRequestHead } from "./request_head.ts";
+import { isLong, paceMs, resting } from "./resting.ts";
 
 /**
  * Hears what happens to one request. Exactly one of `end` and `error` is called, once, unless
@@ -39,20 +40,10 @@ export interface Http1ConnectionOptions {
 const joinedBytes = 64 * 1024;
 
 /**
- * Small pieces that come faster than this are read together at this pace, since each read costs a
- * turn of the event loop.
+ * A read of this many bytes is worth a turn of its own. Smaller ones that come faster than the pace
+ * are read together at that pace.
  */
-const paceMs = 2;
-/** A read of this many bytes is worth a turn of its own. */
 const largeRead = 8 * 1024;
-
-/**
- * A connection whose last read took longer than this to handle rests, too: the runtime looks for
- * what others sent when it has nothing to do, else only every 61 turns.
- */
-const longReadMs = 1;
-/** One tick lets connections with long reads go on until their last ones add up to more than this. */
-const tickMs = 8;
 
 /** One connection of HTTP/1.1: opened by its first request, one request at a time. */
 export class Http1Connection {
@@ -239,7 +230,7 @@ export class Http1Connection {
     const tookMs = this.#readMs - beganMs;
     const isFast = piece.length < largeRead && this.#readMs - lastMs < paceMs;
     // A complete answer needs no pause.
-    const isResting = this.#handler !== undefined && (isFast || tookMs > longReadMs);
+    const isResting = this.#handler !== undefined && (isFast || isLong(tookMs));
     if (isResting) resting.add(this, tookMs);
     this.#isStopped = isResting || this.#isPausing;
     return !this.#isStopped;
@@ -260,48 +251,6 @@ export class Http1Connection {
     this.#options.gone(error);
   }
 }
-
-/** Connections whose reading resumes at the next tick; one timer serves them all. */
-class Resting {
-  /** With how long their last read took; who has rested longest comes first. */
-  readonly #connections = new Map<Http1Connection, number>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  has(connection: Http1Connection): boolean {
-    return this.#connections.has(connection);
-  }
-
-  add(connection: Http1Connection, tookMs: number): void {
-    this.#connections.set(connection, tookMs);
-    // A timer that is due when this turn ends would leave the runtime with something to do.
-    if (tookMs > longReadMs) this.#stop();
-    this.#timer ??= setTimeout(() => this.#tick(), paceMs);
-  }
-
-  delete(connection: Http1Connection): void {
-    if (this.#connections.delete(connection) && this.#connections.size === 0) this.#stop();
-  }
-
-  #stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  #tick(): void {
-    let longMs = 0;
-    for (const [connection, tookMs] of [...this.#connections]) {
-      const isLong = tookMs > longReadMs;
-      if (isLong && longMs > tickMs) continue;
-      if (isLong) longMs += tookMs;
-      this.#connections.delete(connection);
-      connection.readOn();
-    }
-    const isDone = this.#connections.size === 0;
-    this.#timer = isDone ? undefined : setTimeout(() => this.#tick(), paceMs);
-  }
-}
-
-const resting = new Resting();
 
 function together(head: string, body: Uint8Array = new Uint8Array()): Uint8Array {
   const bytes = Buffer.allocUnsafe(head.length + body.length);
