@@ -54,3 +54,22 @@ for (const [path, body] of calls) {
     assert.deepEqual([again.status, again.isReplay], [first.status, true]);
   });
 }
+
+Deno.test("a key's models limit its calls: it reads and continues its account's response of another model", async () => {
+  const { key, createKey, baseUrl } = service();
+  const narrow = await createKey("--models", "vendor-g/grok-4.3");
+  const ask = async (secret: string, path: string, body?: unknown) => {
+    const answer = await fetch(baseUrl + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, json: await answer.json() };
+  };
+  const path = "/chat/v1/responses";
+  const { json: { id } } = await ask(key, path, { model: "vendor-b/gpt-4.1", input: "hello" });
+  assert.deepEqual([(await ask(narrow.key, `${path}/${id}`)).json.id], [id]);
+  const more = { input: "and now?", previous_response_id: id };
+  assert.equal((await ask(narrow.key, path, { ...more, model: "vendor-g/grok-4.3" })).status, 200);
+  assert.equal((await ask(narrow.key, path, { ...more, model: "vendor-b/gpt-4.1" })).status, 403);
+});
