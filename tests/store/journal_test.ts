@@ -69,6 +69,28 @@ const begun = (id: string) => interaction(7, id, { status: "interrupted" });
 const ended = (id: string, more: Partial<SettledCall> = {}) =>
   interaction(7, id, { status: "completed", ...more });
 
+Deno.test("the records of ordinary calls are written from one buffer, and each one as it is", () =>
+  withFolder(async (folder) => {
+    const buffers = new Set<unknown>();
+    const createFile = (path: string): SegmentFile => {
+      const file = createSegmentFile(path);
+      const write = file.writeSync.bind(file);
+      file.writeSync = (bytes) => {
+        buffers.add(bytes.buffer);
+        return write(bytes);
+      };
+      return file;
+    };
+    const journal = await openJournal(folder, { ...always, createFile });
+    const ids = Array.from({ length: 20 }, (_, at) => `call ${at}`);
+    for (const id of ids) journal.begin(begun(id));
+    await Promise.all(ids.map((id) => journal.end(ended(id, { responseText: id.repeat(50) }))));
+    assert.equal(buffers.size, 1);
+    await journal.close();
+    const rows = await reopened(folder);
+    assert.deepEqual(rows.map((row) => row.responseText), ids.map((id) => id.repeat(50)));
+  }));
+
 Deno.test("calls that end in one turn of the event loop share a sync, which is timed", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();

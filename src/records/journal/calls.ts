@@ -1,3 +1,4 @@
+import type { Buffer } from "node:buffer";
 import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import type { Media } from "../../shared/media.ts";
@@ -36,11 +37,15 @@ export function recordOf(
  * Encodes the end of a call. A record that can't be encoded would be retried for ever and block
  * every call, so it is reduced to how the call ended and what it cost, which always encodes.
  */
-export function encodeEnd(interaction: SettledCall, begun: readonly Media[] | false): Uint8Array {
+export function encodeEnd(
+  interaction: SettledCall,
+  begun: readonly Media[] | false,
+  room?: Buffer,
+): Uint8Array {
   try {
-    return encodeRecord(recordOf("end", interaction, begun));
+    return encodeRecord(recordOf("end", interaction, begun), room);
   } catch {
-    return encodeRecord(recordOf("end", bareInteraction(interaction), begun));
+    return encodeRecord(recordOf("end", bareInteraction(interaction), begun), room);
   }
 }
 

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { pushAll } from "../../base/lists.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { released } from "../../base/gc_hint.ts";
@@ -21,6 +22,8 @@ import { Segment } from "./segment.ts";
  */
 const defaultSegmentBytes = 4 * 1024 * 1024;
 const intervalMs = 10;
+/** Room for the records of ordinary calls. */
+const roomBytes = 64 * 1024;
 
 /** The journal as numbered files in a folder. */
 export class FileJournal implements Journal {
@@ -37,6 +40,8 @@ export class FileJournal implements Journal {
   #segments: Segment[] = [];
   #bytes = 0;
   readonly #openCalls = new OpenCalls();
+  /** Where the records of calls are encoded; each is written before the next one. */
+  readonly #room = Buffer.allocUnsafe(roomBytes);
   #lastEnded: PendingEnd | undefined;
   readonly #spilled = new SpilledRecords();
   #unsynced: PendingEnd[] = [];
@@ -105,7 +110,7 @@ export class FileJournal implements Journal {
       maxBytes: this.#maxBytes,
       openCalls: this.#openCalls,
     });
-    const record = encodeRecord(recordOf("begin", interaction));
+    const record = encodeRecord(recordOf("begin", interaction), this.#room);
     const { segment, bytes } = this.#orRefuse(() => this.#appendEncoded(record));
     segment.open++;
     this.#openCalls.set(transactionId, { segment, accountId, bytes, request, media });
@@ -251,7 +256,7 @@ export class FileJournal implements Journal {
     // In the same file as the begin record, an end record needs no request.
     const asBegun = openCall?.segment === this.#writable() && openCall.request !== undefined &&
       openCall.request === interaction.requestText;
-    const record = encodeEnd(interaction, asBegun ? openCall.media ?? [] : false);
+    const record = encodeEnd(interaction, asBegun ? openCall.media ?? [] : false, this.#room);
     const { segment, bytes } = this.#appendEncoded(record);
     segment.ends++;
     this.#lastEnded = ended;

@@ -25,16 +25,23 @@ export type Scanned =
  * request and response. The texts, which are most of a record, are not escaped. Media follows as
  * lines of base64, so that no image can look like a record, and then the length of these lines
  * (four bytes).
+ *
+ * A record that surely fits into `room` is encoded there, and is valid until `room` is used again:
+ * each call writes two records, and a new buffer costs more than encoding its texts.
  */
-export function encodeRecord(record: JournalRecord): Uint8Array {
+export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
   const { kind, id, body, request, response, media } = record;
-  const idLength = Buffer.byteLength(id);
-  const bodyLength = Buffer.byteLength(body);
-  const requestLength = Buffer.byteLength(request ?? "");
-  const textAt = headLength + fixedLength + idLength + bodyLength;
-  const mediaAt = textAt + requestLength + Buffer.byteLength(response ?? "");
-  const mediaLength = media.reduce((sum, content) => sum + lineLength(content), 0);
-  const bytes = Buffer.allocUnsafe(mediaAt + (media.length > 0 ? mediaLength + 4 : 0));
+  const bytes = room && fits(record, room) ? room : Buffer.allocUnsafe(lengthOf(record));
+  let at = headLength + fixedLength;
+  const put = (text: string): number => {
+    const { written } = encoder.encodeInto(text, bytes.subarray(at));
+    at += written;
+    return written;
+  };
+  const idLength = put(id);
+  const bodyLength = put(body);
+  const requestLength = put(request ?? "");
+  put(response ?? "");
   const signs = (response === null ? noResponse : 0) | (media.length > 0 ? hasMedia : 0);
   bytes.writeUInt8(letters[kind] | signs, headLength);
   bytes.writeUInt16BE(idLength, headLength + 1);
@@ -43,19 +50,31 @@ export function encodeRecord(record: JournalRecord): Uint8Array {
     request === null ? noRequest : request === undefined ? asBegun : requestLength,
     headLength + 7,
   );
-  bytes.write(id, headLength + fixedLength);
-  bytes.write(body, headLength + fixedLength + idLength);
-  if (request) bytes.write(request, textAt);
-  if (response) bytes.write(response, textAt + requestLength);
   if (media.length > 0) {
-    let at = mediaAt;
+    const mediaAt = at;
     for (const content of media) at = writeLine(bytes, at, content);
-    bytes.writeUInt32BE(mediaLength, at);
+    at = bytes.writeUInt32BE(at - mediaAt, at);
   }
-  const rest = bytes.subarray(headLength);
+  const rest = bytes.subarray(headLength, at);
   bytes.writeUInt32BE(rest.length, 0);
   bytes.writeUInt32BE(crc32(rest), 4);
-  return bytes;
+  return bytes.subarray(0, at);
+}
+
+const encoder = new TextEncoder();
+
+/** Whether `room` has room for a record, whatever its characters. */
+function fits({ id, body, request, response, media }: JournalRecord, room: Buffer): boolean {
+  const units = id.length + body.length + (request?.length ?? 0) + (response?.length ?? 0);
+  // A UTF-16 unit takes at most three bytes of UTF-8.
+  return media.length === 0 && headLength + fixedLength + 3 * units <= room.length;
+}
+
+function lengthOf({ id, body, request, response, media }: JournalRecord): number {
+  let length = headLength + fixedLength + (media.length > 0 ? 4 : 0);
+  for (const text of [id, body, request, response]) length += Buffer.byteLength(text ?? "");
+  for (const content of media) length += lineLength(content);
+  return length;
 }
 
 /**
