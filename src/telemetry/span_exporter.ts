@@ -9,15 +9,16 @@ export interface SpanExporterOptions {
   send: (spans: readonly Span[]) => Promise<Sent>;
   log: Pick<Log, "warn" | "info">;
   setTimer: SetTimer;
-  /** Cap on waiting spans; later ones are dropped. */
-  maxWaiting?: number;
-  /** Cap on the spans of one request. */
-  maxBatch?: number;
-  /** Cap on the captured content that waits, in UTF-16 units. */
-  maxContentUnits?: number;
-  /** How long spans wait for others. */
-  delayMs?: number;
 }
+
+/** Cap on waiting spans; later ones are dropped. */
+const maxWaiting = 2048;
+/** Cap on the spans of one request. */
+const maxBatch = 256;
+/** Cap on the captured content that waits, in UTF-16 units. */
+const maxContentUnits = 16 * 1024 * 1024;
+/** How long spans wait for others. */
+const delayMs = 1000;
 
 /** The longest pause between two tries while the collector is unreachable. */
 const longestPauseMs = 30_000;
@@ -36,22 +37,18 @@ const longestCloseMs = 2_000;
  * wait, up to a bound beyond which new ones are dropped and counted: calls never wait for it.
  */
 export class SpanExporter {
-  readonly #options: Required<SpanExporterOptions>;
+  readonly #options: SpanExporterOptions;
   #waiting: Span[] = [];
   #contentUnits = 0;
   #dropped = 0;
   #isAway = false;
-  #pauseMs: number;
+  #pauseMs = delayMs;
   #sending: Promise<void> | undefined;
   #cancelTimer: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: SpanExporterOptions) {
-    this.#options = {
-      ...{ maxWaiting: 2048, maxBatch: 256, maxContentUnits: 16 * 1024 * 1024, delayMs: 1000 },
-      ...options,
-    };
-    this.#pauseMs = this.#options.delayMs;
+    this.#options = options;
   }
 
   /** Spans queued for the collector. */
@@ -80,7 +77,6 @@ export class SpanExporter {
 
   /** Takes a call's spans; all or none of them. */
   add(spans: readonly Span[]): void {
-    const { maxWaiting, maxBatch, maxContentUnits } = this.#options;
     const units = contentUnits(spans);
     const isFull = this.#waiting.length + spans.length > maxWaiting ||
       units > 0 && this.#contentUnits + units > maxContentUnits;
@@ -113,25 +109,26 @@ export class SpanExporter {
     else if (this.#cancelTimer) return;
     this.#cancelTimer = this.#options.setTimer(ms, () => {
       this.#cancelTimer = undefined;
-      this.#sending ??= this.#run().finally(() => {
+      this.#sending = this.#run().finally(() => {
         this.#sending = undefined;
         if (this.#waiting.length > 0 && !this.#isClosed) this.#wake(this.#pauseMs);
       });
     });
   }
 
+  /** Sends full requests; what fills none waits for more. */
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#isClosed) {
-      if (!await this.#sendBatch()) return;
-      const isLeft = this.#contentUnits >= batchContentUnits;
-      if (this.#waiting.length < this.#options.maxBatch && !isLeft) return;
-    }
+    while (await this.#sendBatch() && !this.#isClosed && this.#fillsRequest);
+  }
+
+  get #fillsRequest(): boolean {
+    return this.#waiting.length >= maxBatch || this.#contentUnits >= batchContentUnits;
   }
 
   /** The oldest spans, as many as one request takes; at least one. */
   #nextBatch(): Span[] {
     let [end, units] = [0, 0];
-    while (end < Math.min(this.#waiting.length, this.#options.maxBatch)) {
+    while (end < Math.min(this.#waiting.length, maxBatch)) {
       units += contentUnits([this.#waiting[end]!]);
       if (end > 0 && units > batchContentUnits) break;
       end++;
@@ -141,7 +138,7 @@ export class SpanExporter {
 
   /** Sends the next batch. False while the collector is unreachable. */
   async #sendBatch(): Promise<boolean> {
-    const { send, log, delayMs } = this.#options;
+    const { send, log } = this.#options;
     const batch = this.#nextBatch();
     const sent = await send(batch);
     if (sent === "away") {
