@@ -70,10 +70,29 @@ eachDatabase("a later answer takes the place of the one before", async (database
   const store = createCachedAnswers(database);
   await store.put({ key: "k", ttlSeconds: 100 }, callOf(account, "t1"), answer);
   await ages(database, 50);
-  const { record: _, ...plain } = answer;
-  await store.put({ key: "k", ttlSeconds: 100 }, callOf(account, "t2"), { ...plain, status: 200 });
-  const found = (await store.find({ key: "k", ttlSeconds: 10 }))!;
-  assert.deepEqual([found.status, found.record, found.ageSeconds < 30], [200, undefined, true]);
+  const later: CachedAnswer = {
+    ...{ status: 200, headers: { "x-other": "1" }, body: new Uint8Array([1, 2]), streamed: false },
+    ...{ vendor: "vendor-b", model: "gpt", finishReason: "stop", losses: ["seed"] },
+  };
+  const call = callOf(account, "t2", {
+    ...{ sessionId: "s", userId: "u" },
+    createdAt: new Date(0),
+  });
+  await store.put({ key: "k", ttlSeconds: 300 }, call, later);
+  const { ageSeconds, ...found } = (await store.find({ key: "k", ttlSeconds: 10 }))!;
+  assert.deepEqual({ ...found, body: Uint8Array.from(found.body) }, later);
+  assert.ok(ageSeconds < 30);
+  const columns = `transaction_id, session_id, user_id, created_at, bytes,
+    extract(epoch from until - stored_at)::integer as seconds`;
+  const { transactionId: transaction_id, sessionId: session_id, userId: user_id } = call;
+  assert.deepEqual(await database.query(`select ${columns} from cached_answers`), [
+    { transaction_id, session_id, user_id, created_at: call.createdAt, bytes: 2n, seconds: 300 },
+  ]);
+  await store.put({ key: "with a record", ttlSeconds: 1 }, call, answer);
+  const [{ bytes }] = await database.query("select max(bytes) as bytes from cached_answers") as [
+    { bytes: bigint },
+  ];
+  assert.equal(bytes, BigInt(answer.body.length + answer.record!.length));
   await erase(database, request(account, { transactionIds: ["t1"] }));
   assert.ok(await store.find({ key: "k", ttlSeconds: 10 }), "the first call has nothing here");
 });

@@ -50,13 +50,23 @@ eachDatabase(
     await enqueueEvents(database, [event]);
     await one.send();
     assert.equal(one.received.length, 1, "also after it was sent");
+    // Another account's event may have the same key; the operator's own goes to the first account.
+    await enqueueEvents(database, [
+      { ...event, accountId: other },
+      { ...event, accountId: "first", key: "of the operator" },
+    ]);
+    const waitingOf = async (accountId: number) =>
+      (await one.webhooks.list(accountId)).map(({ waiting }) => waiting);
+    assert.deepEqual([await waitingOf(first), await waitingOf(other)], [[1, 0], [1, 0]]);
+    await one.send();
+    one.received.length = 1;
     assert.equal(await one.webhooks.test(all.id), true);
     assert.equal(await one.webhooks.test("none"), false);
     await one.send();
     assert.deepEqual(one.types(), ["deletion.done", "webhook.test"]);
     assert.equal(await one.webhooks.test(exports.id), true);
     assert.deepEqual(
-      (await one.webhooks.list(first)).map(({ waiting }) => waiting),
+      await waitingOf(first),
       [0, 1],
       "a test is for this hook alone, whatever it wants",
     );
