@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import { joinBytes } from "../../base/bytes.ts";
 import { systemClock } from "../../base/clock.ts";
 import { AnswerParser } from "./answer_parser.ts";
 import { ConnectionClosed, type Connector, type ConnectTarget } from "./connect.ts";
@@ -44,6 +45,8 @@ const joinedBytes = 64 * 1024;
  * are read together at that pace.
  */
 const largeRead = 8 * 1024;
+/** A larger read, such as one of a thousand tiny events, is parsed in parts, with rests in between. */
+const partBytes = 16 * 1024;
 
 /** One connection of HTTP/1.1: opened by its first request, one request at a time. */
 export class Http1Connection {
@@ -57,6 +60,8 @@ export class Http1Connection {
   /** The present request's answer has no body. */
   #isBodiless = false;
   #isPausing = false;
+  /** What was read and not parsed, because the bytes before it took long or it was paused. */
+  #unparsed: Uint8Array = nothing;
   /** Reading from the socket is stopped. */
   #isStopped = false;
   /** When the socket was last read or resumed (monotonic ms). */
@@ -129,7 +134,7 @@ export class Http1Connection {
     });
   }
 
-  /** Stops reading; a piece that was already read is still handed over whole. */
+  /** Stops reading; a piece that is being parsed is still handed over. */
   pause(): void {
     this.#isPausing = true;
   }
@@ -143,6 +148,7 @@ export class Http1Connection {
   readOn(): void {
     if (this.#isOver || this.#isPausing || !this.#isStopped) return;
     this.#isStopped = false;
+    if (this.#unparsed.length > 0 && !this.#parse(false)) return;
     this.#readMs = systemClock.monotonicMs();
     this.#socket?.resume();
   }
@@ -153,6 +159,7 @@ export class Http1Connection {
     this.#isOver = true;
     this.#handler = undefined;
     this.#body = [];
+    this.#unparsed = nothing;
     resting.delete(this);
     this.#socket?.destroy();
   }
@@ -167,12 +174,16 @@ export class Http1Connection {
     let failure: unknown;
     socket.on("error", (error: Error) => failure = error);
     socket.on("end", () => {
+      this.#parsePart(Infinity);
       // An orderly end completes a body that runs until the connection closes; any other answer is
       // cut.
       if (!this.#isOver && !this.#isReset(socket) && this.#parser.finish()) return;
       socket.destroy();
     });
-    socket.on("close", () => this.#fail(failure ?? new ConnectionClosed()));
+    socket.on("close", () => {
+      this.#parsePart(Infinity);
+      this.#fail(failure ?? new ConnectionClosed());
+    });
   }
 
   /**
@@ -218,22 +229,44 @@ export class Http1Connection {
   /** Parses a piece; returns whether to go on reading. */
   #read(piece: Uint8Array): boolean {
     if (this.#isOver) return false;
+    const unparsed = this.#unparsed;
+    this.#unparsed = unparsed.length === 0 ? piece : joinBytes([unparsed, piece]);
+    return this.#parse(piece.length < largeRead);
+  }
+
+  /** Parses what was read until that has taken long; returns whether to read more. */
+  #parse(isSmall: boolean): boolean {
     const lastMs = this.#readMs;
     const beganMs = systemClock.monotonicMs();
-    try {
-      this.#parser.push(piece);
-    } catch (thrown) {
-      this.#fail(thrown);
-      return false;
-    }
-    this.#readMs = systemClock.monotonicMs();
-    const tookMs = this.#readMs - beganMs;
-    const isFast = piece.length < largeRead && this.#readMs - lastMs < paceMs;
+    const handler = this.#handler;
+    let tookMs = 0;
+    // Nothing is left for the next answer.
+    const mayLeaveRest = () =>
+      handler !== undefined && handler === this.#handler && (isLong(tookMs) || this.#isPausing);
+    do {
+      if (!this.#parsePart(partBytes)) return false;
+      this.#readMs = systemClock.monotonicMs();
+      tookMs = this.#readMs - beganMs;
+    } while (this.#unparsed.length > 0 && !mayLeaveRest());
+    const isFast = isSmall && this.#readMs - lastMs < paceMs;
     // A complete answer needs no pause.
     const isResting = this.#handler !== undefined && (isFast || isLong(tookMs));
     if (isResting) resting.add(this, tookMs);
     this.#isStopped = isResting || this.#isPausing;
     return !this.#isStopped;
+  }
+
+  /** Returns false if the connection is over. */
+  #parsePart(bytes: number): boolean {
+    const unparsed = this.#unparsed;
+    const isLast = unparsed.length <= bytes;
+    this.#unparsed = isLast ? nothing : unparsed.subarray(bytes);
+    try {
+      this.#parser.push(isLast ? unparsed : unparsed.subarray(0, bytes));
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+    return !this.#isOver;
   }
 
   #answered(): void {
@@ -251,6 +284,8 @@ export class Http1Connection {
     this.#options.gone(error);
   }
 }
+
+const nothing = new Uint8Array();
 
 function together(head: string, body: Uint8Array = new Uint8Array()): Uint8Array {
   const bytes = Buffer.allocUnsafe(head.length + body.length);

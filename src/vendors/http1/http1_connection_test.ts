@@ -98,6 +98,29 @@ for (const protocol of ["http:", "https:"] as const) {
     assert.ok(exchanges > 25, `${exchanges} exchanges between 100 pieces`);
   });
 
+  Deno.test(`${protocol} others have their turn within a read that takes long, too`, async () => {
+    const bytes = 256 * 1024;
+    await using vendor = await startVendor((socket) => {
+      socket.write(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n0\r\n\r\n`);
+    }, protocol);
+    const connection = connectTo(vendor.port, protocol);
+    let length = 0;
+    let inTurn = 0;
+    let mostInTurn = 0;
+    await new Promise<void>((end, error) =>
+      ask(connection, (piece) => {
+        length += piece.length;
+        if (inTurn === 0) setImmediate(() => inTurn = 0);
+        inTurn += piece.length;
+        mostInTurn = Math.max(mostInTurn, inTurn);
+        work(2);
+      }, { end, error })
+    );
+    connection.destroy();
+    assert.equal(length, bytes);
+    assert.ok(mostInTurn <= 16 * 1024, `${mostInTurn} bytes in one turn`);
+  });
+
   Deno.test(`${protocol} pieces of all sizes arrive once and in order, whatever pauses them`, async () => {
     const random = new Random(7);
     const parts = Array.from({ length: 400 }, () => {
