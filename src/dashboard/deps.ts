@@ -34,19 +34,15 @@ import type {
 import type { MediaSigner } from "../records/signed_media.ts";
 import type { CostLines } from "../repricing/cost_lines.ts";
 import type { StoredContent, Transcript } from "../records/transcript.ts";
+import type { VendorNames } from "./vendor_names.ts";
 
 export type VendorKeyTest =
   | { kind: "works"; models: number }
   | { kind: "refused" }
   | { kind: "unknown"; reason: string };
 
-export interface VendorNames {
+export interface KeyVendor {
   label: string;
-  /** The names by which people know it. */
-  names: readonly string[];
-}
-
-export interface KeyVendor extends VendorNames {
   kind: string;
 }
 
@@ -66,7 +62,7 @@ export interface RecordDeps {
   estimateEval: (accountId: number, body: EvalRequest) => Promise<EvalEstimate>;
   /** Finds a key with its account by the key's id. */
   principal: (keyId: string) => Promise<Principal | undefined>;
-  /** Model names of the unified list, as far as they are known without asking a vendor. */
+  /** Ids of the unified list's models, as far as they are known without asking a vendor. */
   knownModels: () => readonly string[];
   exports: Pick<Exports, "hasBucket" | "list" | "start" | "ready" | "read" | "remove">;
   deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
@@ -85,7 +81,6 @@ export interface InteractionDeps {
   interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  vendors: readonly VendorNames[];
   /** Returns the names of the account's keys by their ids. */
   keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
   readTranscript: (dialect: string, payloads: StoredContent) => Promise<Transcript>;
@@ -117,8 +112,8 @@ export interface DashboardDeps extends RecordDeps {
   /** Called with the ids of changed keys, so that this process applies the change at once. */
   keysChanged: (ids: readonly string[]) => void;
   scopes: readonly string[];
-  /** Vendors' display names by their labels. */
-  vendorNames: ReadonlyMap<string, string>;
+  /** The names of all vendors. */
+  vendorNames: VendorNames;
   /** Models that examples of a first call can name. */
   exampleModels: ExampleModels;
   vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;

@@ -1,6 +1,5 @@
 import type { Child } from "hono/jsx";
 import { describedBy, Field } from "./components.tsx";
-import type { VendorNames } from "./deps.ts";
 import type { FieldErrors } from "./faults.ts";
 import { readTime, typedTime } from "./format.ts";
 import { Icon } from "./navigation.tsx";
@@ -141,10 +140,6 @@ export function TextArea(
 
 /** A value with its label. */
 export type Option = readonly [value: string, label: string];
-
-export function vendorOption({ label, names }: VendorNames): Option {
-  return [label, [label, ...names].join(" · ")];
-}
 
 /** A list that opens, to choose one of several. */
 export function SelectField(

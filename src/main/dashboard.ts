@@ -48,13 +48,12 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     keys,
     keysChanged: (ids) => keyCache.evict(ids),
     scopes: scopesOf(registry),
-    vendorNames: new Map(
-      registry.all.flatMap(({ label, aliases: [name] }) =>
-        name === undefined ? [] : [[label, name]]
-      ),
-    ),
+    vendorNames: new Map(registry.all.map(({ label, aliases: [name] }) => [label, name ?? label])),
     exampleModels: {
-      anyModel: () => firstModel({ registry, prices, clock }),
+      anyModel: () => {
+        const first = firstModel({ registry, prices, clock });
+        return first && usualModelName({ registry }, first);
+      },
       shown: (id) => usualModelName({ registry }, id),
       ofVendor(label) {
         const vendor = registry.all.find((one) => one.label === label);
@@ -65,9 +64,8 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     },
     vendorKeys: stores.vendorKeys,
     vendorKeysChanged: () => storedKeys.refresh(),
-    keyVendors: vendorsWithStoredKeys(registry).map(({ label, aliases, family }) => ({
+    keyVendors: vendorsWithStoredKeys(registry).map(({ label, family }) => ({
       label,
-      names: aliases,
       kind: family.kind,
     })),
     storedVendorKey: (accountId, vendor) => storedKeys.find(accountId, vendor),
@@ -118,7 +116,6 @@ function createInteractionDeps(services: Services): InteractionDeps {
   return {
     interactions: records.fairAnalytics,
     flushRecords: records.flushRecords,
-    vendors: registry.all.map(({ label, aliases }) => ({ label, names: aliases })),
     keyNames: async (accountId) =>
       new Map((await stores.apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
     readTranscript: (dialect, payloads) => readTranscript(dialectsByName.get(dialect), payloads),

@@ -6,6 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
+import { shownVendor } from "../vendors/shown_vendor.ts";
 
 /** Creates the playground's dependencies: how it makes calls, and the models to choose from. */
 export function createPlaygroundDeps(
@@ -37,12 +38,13 @@ const listMs = 400;
 
 async function callableModels(deps: ModelDeps, accountId: number): Promise<ModelGroup[]> {
   const groups = await Promise.all(deps.registry.all.map(async (vendor): Promise<ModelGroup> => {
-    const title = [...vendor.aliases, vendor.label].join(" · ");
-    const stored = await deps.storedKeys.find(accountId, vendor.label);
+    const { label, aliases: [name = label] } = vendor;
+    const title = shownVendor(deps.registry, label);
+    const stored = await deps.storedKeys.find(accountId, label);
     if (!vendor.apiKey && !stored) return { title, models: [] };
-    const names = new Set(await listed(deps, vendor));
-    const models = [...names].filter((name) => isTextModel(deps, vendor, name)).sort();
-    return { title, models: models.map((name) => `${vendor.label}/${name}`) };
+    const listedNames = new Set(await listed(deps, vendor));
+    const models = [...listedNames].filter((model) => isTextModel(deps, vendor, model)).sort();
+    return { title, models: models.map((model) => `${name}/${model}`) };
   }));
   return groups.filter(({ models }) => models.length > 0);
 }

@@ -47,6 +47,9 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   const { text } = await owner.get("/dashboard/settings/audit");
   assert.ok(!text.includes("ann"), "the log names no end user");
   for (const act of ["budget.set", "budget.removed"]) assert.ok(text.includes(act), act);
+  // The log's own texts are exact; the page has amounts as all pages have them.
+  assert.match(text, /user per day: \$0\.00</);
+  assert.match((await owner.get("/dashboard/settings/audit/csv")).text, /per day: 0\.0{9} USD/);
 });
 
 Deno.test("until when a limit is raised reads as other times do", async () => {

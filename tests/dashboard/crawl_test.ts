@@ -100,6 +100,26 @@ Deno.test("what callers named their things is text on every page", () => {
   for (const { address, answer } of shown) assert.ok(!answer.text.includes(script), address);
 });
 
+Deno.test("every vendor has the name that people know, with its label only where records need it", () => {
+  const shown = { names: 0, labels: 0 };
+  for (const { address, elements } of world().pages) {
+    for (const { tagName, childNodes, attrs } of elements) {
+      // Payloads, paths and keys' scopes, and links to them.
+      if (tagName === "pre" || tagName === "textarea" || tagName === "script") continue;
+      const texts = childNodes.flatMap((node) => "value" in node ? [node.value] : []);
+      const titles = attrs.flatMap(({ name, value }) => name === "title" ? [value] : []);
+      for (const text of [...texts, ...titles]) {
+        if (text.startsWith("/")) continue;
+        const labels = text.match(/(?<![(\w])vendor-[a-g]\b/g) ?? [];
+        assert.deepEqual(labels, [], `${address}: <${tagName}> ${text}`);
+        if (/\bopenai\b/.test(text)) shown.names++;
+        if (text.includes("openai (vendor-b)")) shown.labels++;
+      }
+    }
+  }
+  assert.ok(shown.names > 10 && shown.labels > 3, JSON.stringify(shown));
+});
+
 Deno.test("every form is refused without its token, and from another session", async () => {
   const { pages } = world();
   const owner = await world().owner();

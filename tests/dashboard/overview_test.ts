@@ -39,7 +39,7 @@ Deno.test("a call that was answered is on the next page, at the cost that its re
     const { text } = await owner.get(`${page}?${query}`);
     assert.match(text, /<span class="muted">Requests<\/span><span class="headline">3</, query);
     assert.ok(text.includes(`title="${nanosToUsd(spent)} USD"`), query);
-    assert.match(text, /vendor-c\/claude-haiku-4-5/);
+    assert.match(text, /anthropic\/claude-haiku-4-5/);
     assert.equal(text.includes("Week from"), query.startsWith("from"));
     // The step with the calls says the same as the whole.
     assert.ok(text.match(/<td>3<\/td>/g)?.length === 1, query);

@@ -88,11 +88,11 @@ Deno.test("the audit log says by what an exported view was narrowed, never by wh
 Deno.test("a failed call's page has the vendor's status and words, and how often it was asked", async () => {
   const owner = await world().owner();
   const { text } = await owner.get(`${list}/${await call("Hello [error:500]")}`);
-  assert.match(text, /vendor-b answered HTTP 500: <q class="vendor-words">[^<]{5,}</);
+  assert.match(text, /openai answered HTTP 500: <q class="vendor-words">[^<]{5,}</);
   assert.match(text, /It was asked \d+ times in/);
   assert.ok(!text.includes("at the vendor or here"));
   const limited = (await owner.get(`${list}/${await call("Hello [error:429]")}`)).text;
-  assert.match(limited, /vendor-b answered HTTP 429/);
+  assert.match(limited, /openai answered HTTP 429/);
   const good = await call("/// APP shop\n/// FLOW answer\nA good call");
   assert.match((await owner.get(`${list}/${good}`)).text, /<h1>A good call</);
 });

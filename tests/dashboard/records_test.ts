@@ -276,7 +276,7 @@ Deno.test("a cohort of two models has both, with what they differ by", async () 
     await call(world(), { cohort: "experiment", session: `d-${n}`, model: "vendor-b/gpt-4.1" });
   }
   const alone = await owner.get(path);
-  assert.match(alone.text, /All of these calls went to vendor-b\/gpt-4\.1\. Name a virtual model/);
+  assert.match(alone.text, /All of these calls went to openai\/gpt-4\.1\. Name a virtual model/);
   for (let n = 3; n < 5; n++) {
     await call(world(), {
       ...{ cohort: "experiment", session: `d-${n}`, text: "[long:300]" },
@@ -297,8 +297,8 @@ Deno.test("a cohort of two models has both, with what they differ by", async () 
     ?.[0];
   const rows = (table ?? "").split("<tr>").slice(2);
   assert.equal(rows.length, 2);
-  assert.match(rows[0]!, /<th scope="row"[^>]*>vendor-b\/gpt-4\.1</);
-  assert.match(rows[1]!, /<th scope="row"[^>]*>vendor-c\/claude-sonnet-4-6</);
+  assert.match(rows[0]!, /<th scope="row"[^>]*>openai\/gpt-4\.1</);
+  assert.match(rows[1]!, /<th scope="row"[^>]*>anthropic\/claude-sonnet-4-6</);
   // Five intervals a row, each on the scale of its column; cost per conversion is there too.
   for (const row of rows) assert.equal(row.match(/<svg class="plot"/g)?.length, 5);
   assert.match(rows[0]!, /0\.333/);

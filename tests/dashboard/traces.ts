@@ -29,7 +29,7 @@ export async function leaveTraces(
   });
   const run = await post("/api/v1/evals", {
     name,
-    model: "vendor-c/claude-sonnet-4-6",
+    model: "anthropic/claude-sonnet-4-6",
     filters: {},
     graders: [{ type: "contains", value: name }],
   });
@@ -67,7 +67,7 @@ async function leaveCalls(post: Post): Promise<string> {
   const tags = `/// APP ${name}\n/// COHORT ${name}\n/// FLOW ${name}\n`;
   const ask = [{ role: "user", content: `${tags}Hello ${name}` }];
   const { headers } = await post("/chat/v1/chat/completions", {
-    model: "vendor-b/gpt-4.1",
+    model: "openai/gpt-4.1",
     user: name,
     messages: ask,
   });
@@ -80,14 +80,14 @@ async function leaveCalls(post: Post): Promise<string> {
     }],
   });
   await post("/chat/v1/messages", {
-    model: "vendor-c/claude-sonnet-4-6",
+    model: "anthropic/claude-sonnet-4-6",
     max_tokens: 2000,
     stream: true,
     messages: ask,
   });
   const image = `data:image/png;base64,${picture.toString("base64")}`;
   await post("/chat/v1/responses", {
-    model: "vendor-b/gpt-4.1",
+    model: "openai/gpt-4.1",
     input: [{
       role: "user",
       content: [{ type: "input_text", text: name }, { type: "input_image", image_url: image }],
@@ -101,7 +101,7 @@ async function leaveCalls(post: Post): Promise<string> {
 
 async function failedCall(service: TestService, key: string): Promise<void> {
   const answer = await service.post("/chat/v1/chat/completions", {
-    model: "vendor-b/gpt-4.1",
+    model: "openai/gpt-4.1",
     messages: [{ role: "user", content: "[error:400] no" }],
   }, { authorization: `Bearer ${key}` });
   await answer.body?.cancel();

@@ -8,7 +8,7 @@ import { NotFound, type Page, type PageContext, type PageRequest } from "../../b
 import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
-import { CohortComparison } from "./cohort_comparison.tsx";
+import { CohortComparison, dollars } from "./cohort_comparison.tsx";
 import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
 
@@ -106,7 +106,9 @@ export async function cohortPage(
             />
           )
           : <Figures body={body} at={at} csv={csv("outcomes")} />}
-        {models ? <ModelComparison models={models} csv={csv("models")} /> : null}
+        {models
+          ? <ModelComparison models={models} csv={csv("models")} vendors={ctx.vendorNames} />
+          : null}
       </>
     ),
   };
@@ -200,7 +202,7 @@ function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
         <Tile name="Revenue" value={money(body.revenue_usd)}>
           {body.revenue_per_dollar === null
             ? "None posted"
-            : `$${count(body.revenue_per_dollar)} per dollar of cost`}
+            : `${dollars(body.revenue_per_dollar)} per dollar of cost`}
         </Tile>
         <Tile
           name="Tokens per call"

@@ -1,6 +1,7 @@
 import type { CohortModelsBody, ModelFigures } from "../../../../contracts/data/cohort_report.ts";
 import { count, counted, duration } from "../../amounts.ts";
 import { numberColumn, Table } from "../../components.tsx";
+import { modelName, type VendorNames } from "../../vendor_names.ts";
 import {
   type Amount,
   dollars,
@@ -17,9 +18,14 @@ import {
 const maxModels = 12;
 
 /** Compares what a cohort's models cost and brought, each with the one that has the most calls. */
-export function ModelComparison({ models, csv }: { models: CohortModelsBody; csv: string }) {
+export function ModelComparison({ models, csv, vendors }: {
+  models: CohortModelsBody;
+  csv: string;
+  vendors: VendorNames;
+}) {
   const { by_model: all, unattributed_conversions: unattributed } = models;
-  const shown = all.slice(0, maxModels);
+  const shown = all.slice(0, maxModels)
+    .map((one) => ({ ...one, model: modelName(vendors, one.model) }));
   const [first] = shown;
   if (!first) return null;
   const isExperiment = shown.length > 1;

@@ -130,7 +130,7 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
             />
           )
           : null}
-        <FilterFields {...shown} keys={keys} vendors={ctx.interactions.vendors} />
+        <FilterFields {...shown} keys={keys} vendors={ctx.vendorNames} />
         <label class="choice">
           <input
             type="checkbox"

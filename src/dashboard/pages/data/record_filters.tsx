@@ -1,14 +1,7 @@
 import type { KeyRow } from "../../../keys/key_service.ts";
-import {
-  Choices,
-  type Option,
-  SelectField,
-  type Shown,
-  TextField,
-  vendorOption,
-} from "../../fields.tsx";
+import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import type { VendorNames } from "../../deps.ts";
+import { type VendorNames, vendorOptions } from "../../vendor_names.ts";
 
 /** The ways a call can end, as values of the filter. */
 const statuses: readonly Option[] = [
@@ -30,7 +23,7 @@ const field = (column: string) => `filter_${column}`;
 /** Fields that choose stored calls by the values of their columns. */
 export function FilterFields({ keys, vendors, ...shown }: Shown & {
   keys: readonly KeyRow[];
-  vendors: readonly VendorNames[];
+  vendors: VendorNames;
 }) {
   const isOpen = [...columns, "status"].some((column) =>
     (shown.values[field(column)]?.[0] ?? "") !== "" ||
@@ -46,7 +39,7 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
             {...shown}
             id={field("vendor")}
             label="Vendor"
-            options={[["", "Any"], ...vendors.map(vendorOption)]}
+            options={[["", "Any"], ...vendorOptions(vendors)]}
           />
           <TextField {...shown} id={field("model")} label="Model" placeholder="gpt-5-mini" />
           <TextField {...shown} id={field("app")} label="App" />

@@ -13,6 +13,7 @@ import {
 } from "../../bind.tsx";
 import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { counted, usd } from "../../amounts.ts";
+import { modelName } from "../../vendor_names.ts";
 import { submitOrExplain } from "../../faults.ts";
 import { DayField, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
@@ -178,7 +179,7 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
         />
       </div>
       <datalist id="models">
-        {ctx.knownModels().map((model) => <option value={model}></option>)}
+        {ctx.knownModels().map((id) => <option value={modelName(ctx.vendorNames, id)}></option>)}
       </datalist>
       <SelectField
         {...shown}
@@ -198,7 +199,7 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
         <DayField {...shown} id="start_date" label="First day" hint="UTC" />
         <DayField {...shown} id="end_date" label="Last day" hint="Included" />
       </div>
-      <FilterFields {...shown} keys={keys} vendors={ctx.interactions.vendors} />
+      <FilterFields {...shown} keys={keys} vendors={ctx.vendorNames} />
       <GraderFields {...shown} />
       <div class="buttons">
         <button type="submit" class="button button-primary">Start evaluation</button>

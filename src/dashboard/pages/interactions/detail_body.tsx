@@ -7,6 +7,7 @@ import { Badge, BoxedFact } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";
 import { AttemptPanel, CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";
 import { count, duration, usd } from "../../amounts.ts";
+import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import type { MediaAddresses } from "./media.ts";
 import { RawPayloads } from "./raw_payloads.tsx";
 
@@ -17,6 +18,7 @@ export interface DetailProps {
   cost: CostLines | undefined;
   /** Names of keys by their ids. */
   names: ReadonlyMap<string, string>;
+  vendors: VendorNames;
   media: MediaAddresses;
   /** Whether the person may see what was sent and received. */
   seesPayloads: boolean;
@@ -27,12 +29,12 @@ export const payloadsNeeded =
   "Prompts and answers are visible to members and owners, and to viewers whom an owner allows to see them.";
 
 export function DetailBody(props: DetailProps) {
-  const { detail, transcript, cost, names, media, seesPayloads, now } = props;
-  const facts = { summary: detail.summary, names, now };
+  const { detail, transcript, cost, names, vendors, media, seesPayloads, now } = props;
+  const facts = { summary: detail.summary, names, vendors, now };
   return (
     <>
       <Headline detail={detail} />
-      <Failure detail={detail} />
+      <Failure detail={detail} vendors={vendors} />
       <div class="detail">
         <div class="detail-main">
           {seesPayloads
@@ -47,9 +49,9 @@ export function DetailBody(props: DetailProps) {
         <div class="detail-side">
           <LabelPanel {...facts} />
           <TimingPanel detail={detail} />
-          <AttemptPanel detail={detail} />
+          <AttemptPanel detail={detail} vendors={vendors} />
           <TokenPanel {...facts} />
-          <CostPanel detail={detail} cost={cost} />
+          <CostPanel {...{ detail, cost, vendors }} />
           <LossPanel detail={detail} />
         </div>
       </div>
@@ -87,7 +89,9 @@ function Headline({ detail: { summary } }: { detail: InteractionDetail }) {
 }
 
 /** Why a call failed: the error, the vendor's own message, and how often the vendor was asked. */
-function Failure({ detail: { summary, vendorAnswer } }: { detail: InteractionDetail }) {
+function Failure(
+  { detail: { summary, vendorAnswer }, vendors }: Pick<DetailProps, "detail" | "vendors">,
+) {
   if (summary.status === "completed" && summary.errorCode === null) return null;
   const { status, errorCode, attempts } = summary;
   // The error's own text says the same of these.
@@ -105,7 +109,7 @@ function Failure({ detail: { summary, vendorAnswer } }: { detail: InteractionDet
       </p>
       {vendorAnswer === null ? null : (
         <p>
-          {`${summary.vendor} answered ${
+          {`${vendorName(vendors, summary.vendor)} answered ${
             vendorAnswer.status === null ? "with an error" : `HTTP ${vendorAnswer.status}`
           }${vendorAnswer.message === "" ? "." : ": "}`}
           {vendorAnswer.message === "" ? null : <q class="vendor-words">{vendorAnswer.message}</q>}

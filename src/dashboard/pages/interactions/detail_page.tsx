@@ -15,6 +15,7 @@ import { readTags } from "../../../shared/prompt_tags.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { exactTime } from "../../format.ts";
 import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
+import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { inlineMedia, mediaAddresses } from "./media.ts";
 import { listPath } from "./view.ts";
 
@@ -45,6 +46,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
       body: (
         <DetailBody
           {...{ detail, transcript, cost, names, media }}
+          vendors={ctx.vendorNames}
           seesPayloads={request.seesPayloads}
           now={request.now}
         />
@@ -57,7 +59,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
     ...{ path: `${listPath}/:id/delete`, role: "owner", section: "interactions" },
     ...{ title: "Delete interaction", button: "Delete this interaction" },
     find: async (request) => (await findCall(ctx, request, 1)).summary,
-    consequence: deletion,
+    consequence: (call, { now }) => deletion(call, ctx.vendorNames, now),
     back: ({ transactionId }) => `${listPath}/${transactionId}`,
     async act({ transactionId }, request) {
       const { deletionId } = await ctx.interactions.deletions.erase({
@@ -180,12 +182,14 @@ function Actions({ detail, request }: { detail: InteractionDetail; request: Page
 
 function deletion(
   { transactionId, vendor, model, createdAt }: InteractionSummary,
-  { now }: PageRequest,
+  vendors: VendorNames,
+  now: Date,
 ) {
   return (
     <>
       <p>
-        The call of <strong>{model}</strong> ({vendor}) from <Time at={createdAt} now={now} />{" "}
+        The call of <strong>{`${vendorName(vendors, vendor)}/${model}`}</strong> from{" "}
+        <Time at={createdAt} now={now} />{" "}
         is erased: its row, request, answer and media, results of evaluations that were drawn from
         it, and export files that may hold it. What it cost stays on the account's ledger. This
         can't be undone.

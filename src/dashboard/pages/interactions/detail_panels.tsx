@@ -8,6 +8,7 @@ import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { BoxedFact, CopyButton, Time } from "../../components.tsx";
 import { nameText } from "../../format.ts";
 import { count, duration, usd } from "../../amounts.ts";
+import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { type FilterName, listPath } from "./view.ts";
 
 type Detail = { detail: InteractionDetail };
@@ -17,6 +18,7 @@ interface Facts {
   summary: InteractionSummary;
   /** Names of keys by their ids. */
   names: ReadonlyMap<string, string>;
+  vendors: VendorNames;
   now: Date;
 }
 
@@ -109,12 +111,17 @@ function linked(name: string, filter: FilterName): Line<string> {
   const title = `All calls with this ${name.toLowerCase()}`;
   return fact(
     name,
-    (value, { names }) => (
+    (value, facts) => (
       <a href={`${listPath}?${new URLSearchParams({ [filter]: value })}`} title={title}>
-        {nameText(filter === "key" ? names.get(value) ?? value : value)}
+        {nameText(shownValue(filter, value, facts))}
       </a>
     ),
   );
+}
+
+function shownValue(filter: FilterName, value: string, { names, vendors }: Facts): string {
+  if (filter === "vendor") return vendorWithLabel(vendors, value);
+  return filter === "key" ? names.get(value) ?? value : value;
 }
 
 function id(name: string): Line<string> {
@@ -223,7 +230,9 @@ export function TokenPanel(facts: Facts) {
 }
 
 /** Lists the requests to vendors of a call that took more than one. */
-export function AttemptPanel({ detail: { summary } }: Detail) {
+export function AttemptPanel(
+  { detail: { summary }, vendors }: Detail & { vendors: VendorNames },
+) {
   if (!summary.attempts) return null;
   return (
     <section class="facts">
@@ -232,7 +241,9 @@ export function AttemptPanel({ detail: { summary } }: Detail) {
         {summary.attempts.map(({ vendor, model, http_status: status, error_code: code, ms }) => (
           <div>
             <dt>
-              {`${vendor} ${model}: ${status === null ? "no answer" : `HTTP ${status}`} `}
+              {`${vendorName(vendors, vendor)}/${model}: ${
+                status === null ? "no answer" : `HTTP ${status}`
+              } `}
               {code === null ? null : <code>{code}</code>}
             </dt>
             <dd>{duration(ms)}</dd>
@@ -252,7 +263,8 @@ const bases = {
 } as const;
 
 /** Shows the cost and the prices behind it. */
-export function CostPanel({ detail: { summary }, cost }: Detail & { cost: CostLines | undefined }) {
+export function CostPanel({ detail: { summary }, ...source }: Detail & CostSource) {
+  const { cost } = source;
   return (
     <section class="facts">
       <h2>Cost</h2>
@@ -268,13 +280,18 @@ export function CostPanel({ detail: { summary }, cost }: Detail & { cost: CostLi
         </BoxedFact>
         <BoxedFact name="Charged to the balance">{usd(summary.chargedNanos)}</BoxedFact>
       </dl>
-      <PriceSource summary={summary} cost={cost} />
+      <PriceSource summary={summary} {...source} />
     </section>
   );
 }
 
+interface CostSource {
+  cost: CostLines | undefined;
+  vendors: VendorNames;
+}
+
 function PriceSource(
-  { summary, cost }: { summary: InteractionSummary; cost: CostLines | undefined },
+  { summary, cost, vendors }: CostSource & { summary: InteractionSummary },
 ) {
   if (summary.billingBasis === "vendor_cost") {
     return <p class="muted">The cost is what the vendor reported.</p>;
@@ -298,7 +315,8 @@ function PriceSource(
   return (
     <p class="muted">
       {isExact ? null : "Other models took part, or a price was corrected. "}
-      Price row <code>{row.version}</code> of {row.label} {row.model}, from {row.source}
+      Price row <code>{row.version}</code>{" "}
+      {`of ${vendorName(vendors, row.label)}/${row.model}, from ${row.source}`}
     </p>
   );
 }

@@ -13,13 +13,13 @@ Deno.test("a call that took several requests to vendors shows each of them", () 
       response: null,
       vendorAnswer: null,
     };
-    return String(<AttemptPanel detail={detail} />);
+    return String(<AttemptPanel detail={detail} vendors={new Map([["vendor-b", "openai"]])} />);
   };
   const text = shown([
     { vendor: "vendor-b", model: "m", http_status: null, error_code: "upstream_timeout", ms: 900 },
     { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 40 },
   ]);
-  assert.match(text, /vendor-b m: no answer <code>upstream_timeout<\/code><\/dt><dd>900 ms/);
-  assert.match(text, /vendor-b m: HTTP 200 <\/dt><dd>40 ms/);
+  assert.match(text, /openai\/m: no answer <code>upstream_timeout<\/code><\/dt><dd>900 ms/);
+  assert.match(text, /openai\/m: HTTP 200 <\/dt><dd>40 ms/);
   assert.ok(!shown().includes("Attempts"));
 });

@@ -26,7 +26,7 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
     return answer;
   }, { ownLinksAt: listPath });
   app.get(`${listPath}/csv`, "viewer", (request) => {
-    const view = viewOf(request, new Map());
+    const view = viewOf(request);
     const columns = columnsWithoutPayloads("interactions");
     return fileOf(ctx, request, view, { format: "csv", columns });
   });

@@ -1,8 +1,8 @@
 import { endings } from "./endings.ts";
 import type { Child } from "hono/jsx";
 import { DownloadMenu } from "../../components.tsx";
-import type { VendorNames } from "../../deps.ts";
-import { DayInput, vendorOption } from "../../fields.tsx";
+import { type VendorNames, vendorOptions } from "../../vendor_names.ts";
+import { DayInput } from "../../fields.tsx";
 import {
   columnFilters,
   type FilterName,
@@ -19,7 +19,7 @@ export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: 
   /** The text in the search field. */
   searched: string;
   view: View;
-  vendors: readonly VendorNames[];
+  vendors: VendorNames;
   keyNames: ReadonlyMap<string, string>;
 }) {
   return (
@@ -33,7 +33,7 @@ export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: 
           name="vendor"
           label="Vendor"
           any="Any vendor"
-          options={vendors.map(vendorOption)}
+          options={vendorOptions(vendors)}
         />
         <button type="submit" class="button">Apply</button>
         <details class="more-filters">

@@ -4,6 +4,7 @@ import { sha256Hex } from "../../../base/hash.ts";
 import { htmlText, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted, usd } from "../../amounts.ts";
+import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { FoundRequests, lookUpId, searchedId } from "./look_up.tsx";
 import { listTabs } from "./refused_page.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
@@ -15,9 +16,9 @@ const pageRows = 50;
 export function interactionListRoutes(app: Routes, ctx: PageContext): void {
   app.get(listPath, "viewer", async (request) => {
     if (hasBlanks(request.fields)) return toPlainAddress(request);
-    const { keyNames, vendors } = ctx.interactions;
-    const names = await keyNames(request.accountId);
-    const view = viewOf(request, names);
+    const { vendorNames: vendors } = ctx;
+    const names = await ctx.interactions.keyNames(request.accountId);
+    const view = viewOf(request, names, vendors);
     const [shown, totals, found] = await Promise.all([
       readRows(ctx, request, view),
       readTotals(ctx, request, view),
@@ -38,7 +39,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
             seesPayloads={request.seesPayloads}
             searched={searchedId(request)}
           />
-          {isFound ? <FoundRequests found={found} names={names} now={request.now} /> : null}
+          {isFound ? <FoundRequests {...{ found, names, vendors }} now={request.now} /> : null}
           {found && !isFound && !request.seesPayloads
             ? <p class="notice notice-plain" role="status">{noneHasId}</p>
             : null}
@@ -47,7 +48,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
               {isFound ? <h2>All calls of this view</h2> : null}
               {totals && <ListTotal totals={totals} />}
               <InteractionTable
-                {...{ view, shown }}
+                {...{ view, shown, vendors }}
                 now={request.now}
                 mayCreateKeys={request.may("member")}
               />
@@ -58,10 +59,10 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
     };
   });
   app.get(`${listPath}/newest`, "viewer", async (request) => {
-    const view = viewOf(request, new Map());
+    const view = viewOf(request);
     await ctx.interactions.flushRecords();
     const { rows } = await readFrom(ctx, request, view, undefined);
-    return await newestRows(rows, request, () => readTotals(ctx, request, view));
+    return await newestRows(ctx, rows, request, view);
   });
 }
 
@@ -117,14 +118,21 @@ function toPlainAddress(request: PageRequest): Response {
   return new Response(null, { status: 303, headers: { location: viewAddress(listPath, fields) } });
 }
 
-export function viewOf(request: PageRequest, names: ReadonlyMap<string, string>): View {
+export function viewOf(
+  request: PageRequest,
+  names: ReadonlyMap<string, string> = new Map(),
+  vendors: VendorNames = new Map(),
+): View {
   const fields = new URLSearchParams(request.fields);
   // People who may not see prompts must not learn about them by searching, either.
   if (!request.seesPayloads) fields.delete("q");
   return readView(
     fields,
     request.now,
-    (filter, value) => filter === "key" ? names.get(value) ?? value : value,
+    (filter, value) => {
+      if (filter === "vendor") return vendorName(vendors, value);
+      return filter === "key" ? names.get(value) ?? value : value;
+    },
   );
 }
 
@@ -178,9 +186,10 @@ function readPosition(text: string | undefined): ListPosition | undefined {
 
 /** Answers with the list's total and first rows; 304 if the browser has the same already. */
 async function newestRows(
+  ctx: PageContext,
   rows: readonly InteractionSummary[],
   request: PageRequest,
-  totalsOf: () => Promise<Totals | undefined>,
+  view: View,
 ): Promise<Response> {
   const ids = rows.map(({ transactionId, costNanos }) => `${transactionId} ${costNanos}`);
   // The texts for how long ago a call was change every minute.
@@ -188,13 +197,13 @@ async function newestRows(
   const etag = `"${sha256Hex([minute, ...ids].join("\n")).slice(0, 16)}"`;
   const headers = { "cache-control": "no-store", etag };
   if (request.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  const totals = await totalsOf();
+  const totals = await readTotals(ctx, request, view);
   const html = (
     <>
       {totals && <ListTotal totals={totals} />}
       <table>
         <tbody>
-          <Rows rows={rows} now={request.now} />
+          <Rows rows={rows} now={request.now} vendors={ctx.vendorNames} />
         </tbody>
       </table>
     </>

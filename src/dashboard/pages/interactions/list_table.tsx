@@ -3,6 +3,7 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, nameText, relativeTime } from "../../format.ts";
 import { compact, count, counted, duration, usd } from "../../amounts.ts";
+import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
 /** The rows of a page, and the positions of the pages before and after it. */
@@ -28,10 +29,11 @@ const head = [
 
 /** The table of a page with links to the next pages. */
 export function InteractionTable(
-  { view, shown, now, mayCreateKeys }: {
+  { view, shown, now, vendors, mayCreateKeys }: {
     view: View;
     shown: ShownRows;
     now: Date;
+    vendors: VendorNames;
     mayCreateKeys: boolean;
   },
 ) {
@@ -43,7 +45,7 @@ export function InteractionTable(
       {isEmpty ? <NoRows {...{ view, mayCreateKeys }} isFirst={shown.isFirst} /> : null}
       <div class={shown.rows.length === 0 ? "calls-empty" : ""}>
         <Table label="Interactions" head={head}>
-          <Rows rows={shown.rows} now={now} />
+          <Rows rows={shown.rows} now={now} vendors={vendors} />
         </Table>
       </div>
       <SearchedBackTo shown={shown} />
@@ -53,24 +55,29 @@ export function InteractionTable(
 }
 
 /** A table of some calls, without links to further pages. */
-export function CallTable(
-  { rows, now, label }: { rows: readonly InteractionSummary[]; now: Date; label: string },
-) {
+export function CallTable({ label, ...props }: RowsProps & { label: string }) {
   return (
     <div class="calls">
       <Table label={label} head={head}>
-        <Rows rows={rows} now={now} />
+        <Rows {...props} />
       </Table>
     </div>
   );
 }
 
-/** Only the rows, as the script inserts them. */
-export function Rows({ rows, now }: { rows: readonly InteractionSummary[]; now: Date }) {
-  return <>{rows.map((row) => <Row row={row} now={now} />)}</>;
+interface RowsProps {
+  rows: readonly InteractionSummary[];
+  now: Date;
+  vendors: VendorNames;
 }
 
-function Row({ row, now }: { row: InteractionSummary; now: Date }) {
+/** Only the rows, as the script inserts them. */
+export function Rows({ rows, ...props }: RowsProps) {
+  return <>{rows.map((row) => <Row row={row} {...props} />)}</>;
+}
+
+function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: InteractionSummary }) {
+  const vendor = vendorName(vendors, row.vendor);
   const { label, tone, meaning } = endings[row.status];
   const status = row.status === "failed" && row.httpStatus !== null
     ? `${label} ${row.httpStatus}`
@@ -85,8 +92,8 @@ function Row({ row, now }: { row: InteractionSummary; now: Date }) {
       <td title={row.errorCode ?? meaning}>
         <Badge tone={tone}>{status}</Badge>
       </td>
-      <td title={`${row.vendor} ${row.model}`}>
-        {row.model} <span class="muted">{row.vendor}</span>
+      <td title={`${vendor}/${row.model}`}>
+        {row.model} <span class="muted">{vendor}</span>
       </td>
       <td>{labels(row)}</td>
       <td title={whose(row)}>{whose(row) || <Nothing />}</td>

@@ -2,6 +2,7 @@ import type { RefusalRow } from "../../../refusals/refusal.ts";
 import type { InteractionSummary } from "../../../shared/interaction.ts";
 import type { PageContext, PageRequest } from "../../bind.tsx";
 import { counted } from "../../amounts.ts";
+import type { VendorNames } from "../../vendor_names.ts";
 import { CallTable } from "./list_table.tsx";
 import { refusedPath, RefusedTable, retainedSpan } from "./refused_page.tsx";
 import { viewAddress } from "./view.ts";
@@ -49,9 +50,10 @@ export function searchedId(request: PageRequest): string {
 }
 
 /** Shows the requests with the searched id: why they were refused, or what became of them. */
-export function FoundRequests({ found, names, now }: {
+export function FoundRequests({ found, names, vendors, now }: {
   found: FoundById;
   names: ReadonlyMap<string, string>;
+  vendors: VendorNames;
   now: Date;
 }) {
   const { id, refused, calls } = found;
@@ -70,7 +72,7 @@ export function FoundRequests({ found, names, now }: {
       {calls.length === 0 ? null : (
         <>
           <h2>{`${counted(calls.length, "call")} with this id`}</h2>
-          <CallTable rows={calls} now={now} label="Calls with this id" />
+          <CallTable {...{ rows: calls, now, vendors }} label="Calls with this id" />
         </>
       )}
     </>

@@ -4,6 +4,7 @@ import { withoutEnd } from "../../../base/trim.ts";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Caps } from "../../caps.tsx";
+import { type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
 import { FormButtons, TextField } from "../../fields.tsx";
 import type { FieldErrors } from "../../faults.ts";
@@ -88,7 +89,12 @@ async function keyPage(
       : null,
     body: (
       <>
-        <KeyFacts row={key} spent={spent.get(key.id)} now={request.now} />
+        <KeyFacts
+          row={key}
+          spent={spent.get(key.id)}
+          vendors={ctx.vendorNames}
+          now={request.now}
+        />
         {isUsable
           ? (
             <PostForm action={`/dashboard/keys/${key.id}`} csrf={request.csrf} class="form">
@@ -128,7 +134,12 @@ async function keyPage(
   };
 }
 
-function KeyFacts({ row, spent, now }: { row: KeyRow; spent: KeySpend | undefined; now: Date }) {
+function KeyFacts({ row, spent, vendors, now }: {
+  row: KeyRow;
+  spent: KeySpend | undefined;
+  vendors: VendorNames;
+  now: Date;
+}) {
   const state = keyState(row, now);
   return (
     <dl class="facts">
@@ -142,7 +153,9 @@ function KeyFacts({ row, spent, now }: { row: KeyRow; spent: KeySpend | undefine
       </Fact>
       {row.environment === "" ? null : <Fact name="Environment">{row.environment}</Fact>}
       <Fact name="Scopes">
-        {row.scopes.length === 0 ? "All" : row.scopes.map((scope) => <code>{scope}</code>)}
+        {row.scopes.length === 0
+          ? "All"
+          : row.scopes.map((scope) => <code>{vendorWithLabel(vendors, scope)}</code>)}
       </Fact>
       <Fact name="Models">
         {row.models.length === 0 ? "Every model" : row.models.map((model) => <code>{model}</code>)}

@@ -12,7 +12,7 @@ export interface ExampleCall {
 
 /** The models that examples can name. */
 export interface ExampleModels {
-  /** A model that a call below `unifiedBase` can name. */
+  /** A model that a call below `unifiedBase` can name, with the vendor's common name. */
   anyModel: () => string | undefined;
   /** A model's id with the vendor's common name: `openai/gpt-5-mini` for `vendor-b/gpt-5-mini`. */
   shown: (id: string) => string;

@@ -25,6 +25,7 @@ import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
+import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 
 /** The page with the list of keys, and the pages to revoke and to rotate one. */
@@ -39,7 +40,7 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
       action: request.may("member") ? createLink() : null,
       body: keys.length === 0
         ? <NoKeys may={request.may("member")} />
-        : keyTable(keys, spent, request),
+        : keyTable(keys, { spent, request, vendors: ctx.vendorNames }),
     };
   });
   app.get("/dashboard/keys/csv", "viewer", async (request) => {
@@ -173,11 +174,18 @@ function NoKeys({ may }: { may: boolean }) {
 
 const columns = ["Key", "State", "Scopes", "Spend caps", "Last used", "Created"];
 
-function keyTable(keys: readonly KeyRow[], spent: SpendByKey, request: PageRequest) {
+interface ShownKeys {
+  spent: SpendByKey;
+  request: PageRequest;
+  vendors: VendorNames;
+}
+
+function keyTable(keys: readonly KeyRow[], { spent, ...shown }: ShownKeys) {
+  const { request } = shown;
   const head = request.may("member") ? [...columns, actionsColumn()] : columns;
   return (
     <Table label="API keys" head={head} csv="/dashboard/keys/csv" cards>
-      {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} request={request} />)}
+      {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} {...shown} />)}
     </Table>
   );
 }
@@ -215,9 +223,10 @@ export function capColumns(spent: SpendByKey): CsvColumns<KeyRow> {
   };
 }
 
-function KeyLine(
-  { row, spent, request }: { row: KeyRow; spent: KeySpend | undefined; request: PageRequest },
-) {
+function KeyLine({ row, spent, request, vendors }: Omit<ShownKeys, "spent"> & {
+  row: KeyRow;
+  spent: KeySpend | undefined;
+}) {
   const { now } = request;
   const state = keyState(row, now);
   return (
@@ -235,7 +244,7 @@ function KeyLine(
         {stateTime(row, state, now)}
       </td>
       <td data-label="Scopes">
-        <Scopes scopes={row.scopes} />
+        <Scopes scopes={row.scopes} vendors={vendors} />
       </td>
       <td data-label="Spend caps">
         <Caps row={row} spent={spent} />
@@ -264,12 +273,15 @@ function KeyLine(
 }
 
 /** Shows the first few scopes; the tooltip lists them all. */
-function Scopes({ scopes }: { scopes: readonly string[] }) {
+function Scopes({ scopes, vendors }: { scopes: readonly string[]; vendors: VendorNames }) {
   if (scopes.length === 0) return <span class="muted">All</span>;
   const shown = scopes.slice(0, shownScopes);
   return (
-    <span class="scope-list" title={scopes.join(", ")}>
-      {shown.map((scope) => <code class="nowrap">{scope}</code>)}
+    <span
+      class="scope-list"
+      title={scopes.map((scope) => vendorWithLabel(vendors, scope)).join(", ")}
+    >
+      {shown.map((scope) => <code class="nowrap">{vendorName(vendors, scope)}</code>)}
       {scopes.length > shown.length
         ? <span class="muted nowrap">{`${scopes.length - shown.length} more`}</span>
         : null}

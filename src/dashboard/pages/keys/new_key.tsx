@@ -108,7 +108,7 @@ function snippetsOf(ctx: PageContext, key: KeyRow, value: string) {
     call: exampleCall(key, ctx.exampleModels),
     question: exampleQuestion(
       key,
-      (scope) => ctx.interactions.vendors.some(({ label }) => label === scope),
+      (scope) => ctx.vendorNames.has(scope),
     ),
   });
 }

@@ -8,6 +8,7 @@ import {
   TextArea,
   TextField,
 } from "../../fields.tsx";
+import { type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { environments } from "./read_new_key.ts";
 
 /** The form's first values. */
@@ -25,7 +26,7 @@ interface FormProps extends Shown {
   /** The scopes that the person may give. */
   scopes: readonly string[];
   /** Vendors' display names by their scopes. */
-  vendorNames: ReadonlyMap<string, string>;
+  vendorNames: VendorNames;
   isOwner: boolean;
 }
 
@@ -167,7 +168,7 @@ function Access(
               value={scope}
               checked={values.scope?.includes(scope) ?? false}
             />{" "}
-            <code>{scope}</code> <span class="muted">{vendorNames.get(scope)}</span>
+            <code>{vendorWithLabel(vendorNames, scope)}</code>
           </label>
         ))}
       </div>

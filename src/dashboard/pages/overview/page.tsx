@@ -4,6 +4,7 @@ import type { PageContext, PageRequest, Routes } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { nameText } from "../../format.ts";
 import { changeOf, compact, count, duration, percent, usd } from "../../amounts.ts";
+import { modelName, type VendorNames } from "../../vendor_names.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
@@ -28,7 +29,15 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
       section: "overview",
       scripts: ["chart.js"],
       action: <RangeChoice range={range} by={by.name} />,
-      body: <OverviewBody overview={overview} range={range} by={by} request={request} />,
+      body: (
+        <OverviewBody
+          overview={overview}
+          range={range}
+          by={by}
+          request={request}
+          vendors={ctx.vendorNames}
+        />
+      ),
     };
   });
   app.get("/dashboard/overview/csv", "viewer", async (request) => {
@@ -63,13 +72,15 @@ interface BodyProps {
   range: Range;
   by: typeof breakdowns[number];
   request: PageRequest;
+  vendors: VendorNames;
 }
 
-function OverviewBody({ overview, range, by, request }: BodyProps) {
+function OverviewBody({ overview, range, by, request, vendors }: BodyProps) {
   const { account } = request.session;
   const names = namesOfKeys(overview.keys);
   const nameOf = (value: string) => {
     if (by.part === "api_key") return names.get(value) ?? value;
+    if (by.part === "vendor" || by.part === "model") return nameText(modelName(vendors, value));
     return value === "" ? `No ${by.name} ${by.name === "user" ? "id" : "tag"}` : nameText(value);
   };
   const axis = axisOf(overview, range);

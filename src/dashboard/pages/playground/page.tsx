@@ -1,6 +1,7 @@
 import type { Account } from "../../../keys/account.ts";
 import type { PlaygroundCalls, PlaygroundRequest } from "../../../playground/playground_calls.ts";
 import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import { modelName } from "../../vendor_names.ts";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
 import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
@@ -12,9 +13,9 @@ export interface PlaygroundDeps extends PlaygroundCalls {
 }
 
 export interface ModelGroup {
-  /** The vendor's common name, and its label. */
+  /** The vendor's common name, with its label. */
   title: string;
-  /** Ids as in the unified list. */
+  /** Ids with the vendor's common name. */
   models: string[];
 }
 
@@ -51,13 +52,22 @@ export function playgroundRoutes(app: Routes, ctx: PageContext): void {
 
 async function playground(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
   const groups = await ctx.playground.models(request.accountId);
+  const { talk } = shown;
+  // Links and programs may name the vendor by its label.
+  const model = modelName(ctx.vendorNames, talk.request.model);
   const example = ctx.exampleModels.anyModel();
   return {
     title: "Playground",
     section: "playground",
     lead: "Calls from here are charged, limited and recorded like those of your applications.",
     scripts: ["playground.js"],
-    body: <PlaygroundBody groups={groups} example={example} shown={shown} csrf={request.csrf} />,
+    body: (
+      <PlaygroundBody
+        {...{ groups, example }}
+        shown={{ ...shown, talk: { ...talk, request: { ...talk.request, model } } }}
+        csrf={request.csrf}
+      />
+    ),
   };
 }
 

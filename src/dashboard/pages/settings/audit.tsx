@@ -1,6 +1,8 @@
 import type { AuditRow } from "../../../audit/audit.ts";
 import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Empty, Older, Table, TimeCell } from "../../components.tsx";
+import { type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
+import { usdText } from "../../amounts.ts";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { settingsPage } from "./settings_page.tsx";
 
@@ -16,7 +18,11 @@ export function auditRoutes(app: Routes, ctx: PageContext): void {
       before,
       limit: pageRows + 1,
     });
-    return settingsPage("audit", request, <AuditTable rows={rows} request={request} />);
+    return settingsPage(
+      "audit",
+      request,
+      <AuditTable {...{ rows, request }} vendors={ctx.vendorNames} />,
+    );
   });
   app.get(`${address}/csv`, "viewer", (request) => {
     const read = (last: AuditRow | undefined, limit: number) =>
@@ -34,7 +40,18 @@ const columns: CsvColumns<AuditRow> = {
   detail: ({ detail }) => detail,
 };
 
-function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: PageRequest }) {
+/** Shows vendors and amounts as other pages do; the log itself has labels and all nine decimals. */
+function readable({ action }: AuditRow, text: string, vendors: VendorNames): string {
+  if (action.startsWith("vendor_key.")) return vendorWithLabel(vendors, text);
+  if (!/^(budget|credit|calls)\./.test(action)) return text;
+  return text.replace(/(-?\d+\.\d{9}) USD/g, (_, amount: string) => usdText(amount));
+}
+
+function AuditTable({ rows, request, vendors }: {
+  rows: readonly AuditRow[];
+  request: PageRequest;
+  vendors: VendorNames;
+}) {
   if (rows.length === 0) {
     return (
       <Empty title="No entries yet">
@@ -51,7 +68,7 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
       <h2>Audit log</h2>
       <Table
         label="Audit log"
-        head={["When", "Who", "What", "Subject", "Account", "Detail"]}
+        head={["When", "Who", "What", "Subject", "Detail"]}
         csv={`${address}/csv`}
       >
         {shown.map((row) => (
@@ -64,10 +81,9 @@ function AuditTable({ rows, request }: { rows: readonly AuditRow[]; request: Pag
               <code>{row.action}</code>
             </td>
             <td>
-              <div class="author">{row.subject}</div>
+              <div class="author">{readable(row, row.subject, vendors)}</div>
             </td>
-            <td>{row.accountId}</td>
-            <td class="muted breaks">{row.detail}</td>
+            <td class="muted breaks">{readable(row, row.detail, vendors)}</td>
           </tr>
         ))}
       </Table>

@@ -10,6 +10,7 @@ import {
 import { Badge, PostForm, Time } from "../../components.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import type { Form } from "../../form.ts";
+import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import type { KeyVendor, VendorKeyTest } from "../../deps.ts";
 import { RemoveLink, settingsPage } from "./settings_page.tsx";
 
@@ -23,8 +24,9 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
     const vendor = vendorOf(ctx, request);
     const key = orNotFound(await ctx.storedVendorKey(request.accountId, vendor.label));
     const test = await ctx.testVendorKey(vendor.label, key);
+    const name = vendorName(ctx.vendorNames, vendor.label);
     const kind = test.kind === "works" ? "done" : "failed";
-    return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
+    return { to: address, notice: { kind, text: `${name}: ${verdict(test)}` } };
   });
   confirmationRoutes(app, {
     ...{ path: `${address}/:vendor/remove`, back: address, role: "owner", section: "settings" },
@@ -35,7 +37,7 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
     },
     consequence: ({ vendor }) => (
       <p>
-        Without your key, calls to <strong>{vendor}</strong>{" "}
+        Without your key, calls to <strong>{vendorName(ctx.vendorNames, vendor)}</strong>{" "}
         use the service's own key, if it has one, and cost credit.
       </p>
     ),
@@ -43,8 +45,9 @@ export function vendorKeyRoutes(app: Routes, ctx: PageContext): void {
       const note = request.note("vendor_key.removed", vendor);
       await ctx.vendorKeys.remove(request.accountId, vendor, note);
       await ctx.vendorKeysChanged();
+      const name = vendorName(ctx.vendorNames, vendor);
       const text =
-        `The ${vendor} key is removed. Calls to ${vendor} now use the service's key and credit.`;
+        `The ${name} key is removed. Calls to ${name} now use the service's key and credit.`;
       return { to: address, notice: { kind: "done", text } };
     },
   });
@@ -73,7 +76,8 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
   );
   await ctx.vendorKeysChanged();
   const what = test ? verdict(test) : "It was not tested.";
-  const text = `The ${label} key is stored, and calls use it from now on. ${what}`;
+  const name = vendorName(ctx.vendorNames, label);
+  const text = `The ${name} key is stored, and calls use it from now on. ${what}`;
   return { to: address, notice: { kind: "done", text } };
 }
 
@@ -116,6 +120,7 @@ async function listPage(
         {ctx.keyVendors.map((vendor) => (
           <VendorCard
             vendor={vendor}
+            vendorNames={ctx.vendorNames}
             stored={stored.get(vendor.label)}
             error={fieldErrors[vendor.label]}
             request={request}
@@ -127,18 +132,20 @@ async function listPage(
 }
 
 interface CardProps {
+  vendorNames: VendorNames;
   vendor: KeyVendor;
   stored: StoredVendorKey | undefined;
   error: string | undefined;
   request: PageRequest;
 }
 
-function VendorCard({ vendor, stored, error, request }: CardProps) {
+function VendorCard({ vendor, vendorNames, ...props }: CardProps) {
+  const { stored, request } = props;
   return (
     <li class="panel">
       <div class="card-head">
         <div>
-          <h3>{[...vendor.names, vendor.label].join(" · ")}</h3>
+          <h3>{vendorWithLabel(vendorNames, vendor.label)}</h3>
           <p class="muted">{vendor.kind}</p>
         </div>
         {stored ? <Badge tone="good">Your key</Badge> : <Badge tone="neutral">Service's key</Badge>}
@@ -154,15 +161,19 @@ function VendorCard({ vendor, stored, error, request }: CardProps) {
         )
         : null}
       {request.may("owner")
-        ? <KeyForms vendor={vendor} stored={stored} error={error} request={request} />
+        ? <KeyForms {...props} label={vendor.label} name={vendorName(vendorNames, vendor.label)} />
         : null}
     </li>
   );
 }
 
-function KeyForms({ vendor, stored, error, request }: CardProps) {
-  const id = `key-${vendor.label}`;
-  const action = `${address}/${vendor.label}`;
+function KeyForms(
+  { label, name, stored, error, request }:
+    & Pick<CardProps, "stored" | "error" | "request">
+    & { label: string; name: string },
+) {
+  const id = `key-${label}`;
+  const action = `${address}/${label}`;
   return (
     <>
       <PostForm action={action} csrf={request.csrf} class="inline">
@@ -193,10 +204,10 @@ function KeyForms({ vendor, stored, error, request }: CardProps) {
           <div class="buttons">
             <PostForm action={`${action}/test`} csrf={request.csrf}>
               <button type="submit" class="button button-small">
-                Test<span class="visually-hidden">{` the key of ${vendor.label}`}</span>
+                Test<span class="visually-hidden">{` the key of ${name}`}</span>
               </button>
             </PostForm>
-            <RemoveLink href={`${action}/remove`} name={`the key of ${vendor.label}`} />
+            <RemoveLink href={`${action}/remove`} name={`the key of ${name}`} />
           </div>
         )
         : null}
