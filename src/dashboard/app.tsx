@@ -2,7 +2,7 @@ import { type Context, Hono, type Next } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
-import { createRoutes, message, notFoundPage, type PageContext } from "./bind.tsx";
+import { askedPage, createRoutes, message, notFoundPage, type PageContext } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/settings/audit.tsx";
@@ -166,7 +166,7 @@ function assetAnswer(ctx: PageContext, context: Context): Response | Promise<Res
 }
 
 function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Response> {
-  const link = { href: "/dashboard", text: "Try again" };
+  const link = { href: askedPage(context), text: "Try again" };
   // The person has asked for too much at once: nothing is wrong with the service.
   if (thrown instanceof Fault && thrown.code === "rate_limit_exceeded") {
     context.header("retry-after", String(thrown.retryAfterSeconds ?? 1));

@@ -301,6 +301,11 @@ function toSignIn(context: Context, fields: { return_to?: string; unsent?: "1" }
   return context.redirect(`/dashboard/sign-in${query.size > 0 ? `?${query}` : ""}`, 303);
 }
 
+/** Returns the page that the browser asked for, or that held the form that it sent. */
+export function askedPage(context: Context): string {
+  return context.req.method === "GET" ? pathOf(new URL(context.req.url)) : formPage(context);
+}
+
 /** Returns the page that held the form: the form's own address may have no page. */
 function formPage(context: Context): string {
   const page = URL.parse(context.req.header("referer") ?? "");

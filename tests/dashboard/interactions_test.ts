@@ -358,7 +358,10 @@ Deno.test("an owner deletes one call with all that is known of it; nobody else c
   assert.equal((await viewer.get(`${list}/${id}`)).status, 200);
   const page = (await viewer.get(list)).text;
   assert.ok(page.includes("CSV of the table") && !page.includes("with prompts"));
-  for (const address of ["/dashboard/keys", "/dashboard/settings/people"]) {
+  const today = new Date().toISOString().slice(0, 10);
+  const exported = await world().post("/api/v1/exports", { range: { start: today, end: today } });
+  await exported.body?.cancel();
+  for (const address of ["/dashboard/keys", "/dashboard/settings/people", "/dashboard/exports"]) {
     assert.match((await owner.get(address)).text, /class="actions"/, address);
     assert.doesNotMatch((await viewer.get(address)).text, /class="actions"/, address);
   }

@@ -1,5 +1,7 @@
 import assert from "@std/assert";
-import { startTestService } from "../support/service.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { createMigrated } from "../support/databases.ts";
+import { isPostgresPreferred, startTestService } from "../support/service.ts";
 import { BrowserClient, csrfIn } from "../support/browser_client.ts";
 import { beginSignIn, signIn, startDashboard } from "./world.ts";
 
@@ -181,4 +183,26 @@ Deno.test("who opens too many pages at once reads that, and it is no error of th
     assert.equal(headers.get("retry-after"), "5");
   }
   assert.doesNotMatch(world.log.join("\n"), /a page failed/);
+});
+
+Deno.test({
+  name: "a page that fails offers the same page again",
+  ignore: !isPostgresPreferred(),
+  async fn() {
+    const { url, drop } = await createMigrated();
+    const database = await openPostgres(url);
+    await using dashboard = await startDashboard({ env: { DATABASE_URL: url } });
+    const owner = await dashboard.owner();
+    const cohorts = "/dashboard/cohorts/show?id=a&with=b";
+    await database.query("alter table interactions rename to elsewhere");
+    const { status, text } = await owner.get(cohorts);
+    await database.query("alter table elsewhere rename to interactions");
+    assert.equal(status, 503);
+    const again = /href="([^"]+)"[^>]*>Try again/.exec(text)?.[1]?.replaceAll("&amp;", "&");
+    assert.equal(again, cohorts);
+    assert.equal((await owner.get(again)).status, 200);
+    await dashboard.stop();
+    await database.close();
+    await drop();
+  },
 });

@@ -99,7 +99,12 @@ async function listPage(ctx: PageContext, request: PageRequest) {
       )
       : (
         <Live id="exports" on={jobs.some(isOpen)}>
-          <Table label="Exports" head={head} csv={`${address}/csv`} cards>
+          <Table
+            label="Exports"
+            head={request.may("member") ? [...head, actionsColumn()] : head}
+            csv={`${address}/csv`}
+            cards
+          >
             {jobs.map((job) => jobLine(job, request))}
           </Table>
         </Live>
@@ -113,7 +118,6 @@ const head = [
   numberColumn("Size"),
   "Requested",
   "Kept until",
-  actionsColumn(),
 ];
 
 const columns: CsvColumns<ExportJob> = {
@@ -167,23 +171,23 @@ function jobLine(job: ExportJob, request: PageRequest) {
       </td>
       <TimeCell label="Requested" at={job.createdAt} now={request.now} />
       <TimeCell label="Kept until" at={job.expiresAt} now={request.now} />
-      <td class="actions">
-        {request.may("member") && state === "ready"
-          ? (
-            <a class="button button-small" href={`${address}/${requestId}/file`} download>
-              Download<span class="visually-hidden">{` ${describe(job)}`}</span>
-            </a>
-          )
-          : null}
-        {request.may("member")
-          ? (
+      {request.may("member")
+        ? (
+          <td class="actions">
+            {state === "ready"
+              ? (
+                <a class="button button-small" href={`${address}/${requestId}/file`} download>
+                  Download<span class="visually-hidden">{` ${describe(job)}`}</span>
+                </a>
+              )
+              : null}
             <a class="button button-small button-danger" href={`${address}/${requestId}/delete`}>
               {isOpen(job) ? "Cancel" : "Delete"}
               <span class="visually-hidden">{` ${describe(job)}`}</span>
             </a>
-          )
-          : null}
-      </td>
+          </td>
+        )
+        : null}
     </tr>
   );
 }

@@ -12,7 +12,8 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { actionsColumn, LinkLine, PostForm, Table } from "../../components.tsx";
+import { actionsColumn, LinkLine, numberColumn, PostForm, Table } from "../../components.tsx";
+import { count } from "../../amounts.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { submitOrExplain } from "../../faults.ts";
@@ -121,7 +122,14 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
       label="Webhooks"
       cards
       csv={`${address}/csv`}
-      head={["URL", "Events", "Waiting", "Lost", "Last failure", actionsColumn()]}
+      head={[
+        "URL",
+        "Events",
+        numberColumn("Waiting"),
+        numberColumn("Lost"),
+        "Last failure",
+        actionsColumn(),
+      ]}
     >
       {hooks.map((hook) => (
         <tr>
@@ -131,8 +139,8 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
           <td data-label="Events">
             {hook.events.length === 0 ? "All" : hook.events.map((one) => <div>{one}</div>)}
           </td>
-          <td data-label="Waiting">{String(hook.waiting)}</td>
-          <td data-label="Lost">{String(hook.lost)}</td>
+          <td class="number" data-label="Waiting">{count(hook.waiting)}</td>
+          <td class="number" data-label="Lost">{count(hook.lost)}</td>
           <td data-label="Last failure">{hook.lastError ?? "–"}</td>
           <td class="actions">
             <PostForm action={`${address}/test`} csrf={csrf}>
