@@ -34,6 +34,8 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a budget could not be leased or returned": "budget.lease_failed",
   "an event could not be delivered to its webhook for a day and is dropped": "webhook.event_lost",
   "an environment variable is unknown": "start.variable_unknown",
+  "TRUST_PROXY is set, but BASE_URL isn't: links and cookies are for plain HTTP":
+    "start.base_url_missing",
   "refused calls were not counted: the database was unavailable": "refusals.not_counted",
   "a deletion failed": "deletion.failed",
   "a deletion is done": "deletion.done",

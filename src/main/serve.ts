@@ -117,7 +117,7 @@ export async function startServer(
   worker?.parent.answers(services.answerWorkers);
   await services.start();
   const listeners = openedFirst ?? await openPorts();
-  warnOfUnknownVariables(config, services.log);
+  warnOfVariables(config, services.log);
   const address = config.baseUrl ?? listeners.address;
   const dashboard = createDashboardDeps(services, address);
   const hasSignIn = config.oauth !== undefined;
@@ -185,9 +185,15 @@ async function greetingOf(
 }
 
 /** Call it after the vendors are read, since their rows may name variables of their own. */
-function warnOfUnknownVariables({ unknownVariables }: Config, { warn }: Pick<Log, "warn">): void {
+function warnOfVariables(
+  { unknownVariables, trustProxy, baseUrl }: Config,
+  { warn }: Pick<Log, "warn">,
+): void {
   for (const { name, nearest } of unknownVariables()) {
     warn("an environment variable is unknown", { name, did_you_mean: nearest });
+  }
+  if (trustProxy && baseUrl === undefined) {
+    warn("TRUST_PROXY is set, but BASE_URL isn't: links and cookies are for plain HTTP");
   }
 }
 

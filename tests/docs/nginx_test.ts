@@ -17,6 +17,9 @@ Deno.test("the nginx example passes streams on, and makes no call twice", () => 
   for (const line of ["proxy_buffering off;", "proxy_next_upstream error timeout;"]) {
     assert.ok(block.includes(line), line);
   }
+  // Callers get the service's own errors: it waits ten minutes, and refuses large bodies in JSON.
+  assert.match(block, /proxy_read_timeout 660s;/);
+  assert.match(block, /client_max_body_size 0;/);
   // WebSockets, and kept connections for everything else.
   assert.match(
     block,

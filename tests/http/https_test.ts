@@ -141,3 +141,12 @@ function freePort(): number {
   listener.close();
   return port;
 }
+
+Deno.test("behind a proxy a start without BASE_URL says what will be wrong, one with it nothing", async () => {
+  const said: boolean[] = [];
+  for (const more of [{}, { BASE_URL: "https://gateway.example.com" }]) {
+    await using service = await startTestService({ env: { TRUST_PROXY: "true", ...more } });
+    said.push(service.log.some((line) => line.includes("TRUST_PROXY is set, but BASE_URL isn't")));
+  }
+  assert.deepEqual(said, [true, false]);
+});
