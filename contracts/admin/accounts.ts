@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { labelText } from "../kernel/common.ts";
+import { labelText, wholeNumber } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
 import { adminPage, createdAt, pageOf } from "./fields.ts";
 
@@ -16,9 +16,7 @@ const account = z.strictObject({
 }).openapi("Account");
 
 const params = z.object({
-  id: z.coerce.number().pipe(z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)).describe(
-    "Id of the account.",
-  ).openapi({ type: "integer" }),
+  id: wholeNumber({ minimum: 1 }).describe("Id of the account."),
 });
 
 export const adminAccountContracts = {

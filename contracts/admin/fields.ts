@@ -1,31 +1,30 @@
 import { z } from "@hono/zod-openapi";
-import { timestampSchema } from "../kernel/common.ts";
-
-const accountNumber = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+import { timestampSchema, wholeNumber } from "../kernel/common.ts";
 
 /** The account that an answer is about. */
 export const accountId = z.number().int().describe("Id of the account.").openapi({ example: 1 });
 
 /** In a body: the account that a request applies to. */
-export const accountIdInBody = accountNumber.optional().describe(
+export const accountIdInBody = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional()
+  .describe(
+    "Id of the account. Default: the first account.",
+  );
+
+/** In a query: the account that a request applies to. */
+export const accountIdInQuery = wholeNumber({ minimum: 1 }).optional().describe(
   "Id of the account. Default: the first account.",
 );
 
-/** In a query: the account that a request applies to. */
-export const accountIdInQuery = z.coerce.number().pipe(accountNumber).optional().describe(
-  "Id of the account. Default: the first account.",
-).openapi({ type: "integer" });
-
 /** In the query of a list: the account that it is limited to. */
-export const accountIdFilter = z.coerce.number().pipe(accountNumber).optional().describe(
+export const accountIdFilter = wholeNumber({ minimum: 1 }).optional().describe(
   "Only those of this account. Default: all accounts.",
-).openapi({ type: "integer" });
+);
 
 export const createdAt = timestampSchema.describe("When it was created.");
 
 /** The query of a list that comes in pages. */
 export const adminPage = {
-  limit: z.coerce.number().int().min(1).max(1000).default(100).describe(
+  limit: wholeNumber({ minimum: 1, maximum: 1000, default: 100 }).default(100).describe(
     "Rows per page, 1 to 1,000. Default 100.",
   ),
   cursor: z.string().min(1).max(200).optional().describe(

@@ -92,7 +92,7 @@ export const adminKeyContracts = {
       name,
       account_id: accountIdInBody,
       scopes: z.array(z.string().max(100)).max(maxEntries.others).optional().describe(
-        "What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.",
+        "What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, `interactions`, `credits`, a vendor's name or label, and for the first account `admin`. Default: everything but `admin`.",
       ),
       expires: timestampSchema.optional().describe("When it expires, RFC 3339. Default: never."),
       models: z.array(z.string().min(1).max(300)).max(maxEntries.others).optional().describe(

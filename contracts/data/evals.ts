@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { orNull, timestampSchema } from "../kernel/common.ts";
+import { orNull, timestampSchema, wholeNumber } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { evalFilters, evalGraders } from "./eval_request.ts";
 
@@ -72,7 +72,7 @@ const runFields = {
 };
 
 const page = {
-  limit: z.coerce.number().int().min(1).max(1000).default(100).describe(
+  limit: wholeNumber({ minimum: 1, maximum: 1000, default: 100 }).default(100).describe(
     "Rows per page, 1 to 1,000. Default 100.",
   ),
   after: z.string().max(200).optional().describe("`next` of the previous page."),

@@ -72,9 +72,9 @@ export const usdSchema = z.string().regex(
 /** A whole number in a URL. */
 export function wholeNumber(about: { minimum?: number; maximum?: number; default?: number } = {}) {
   const { minimum = -(10 ** 15), maximum = 10 ** 15 } = about;
-  const expected = about.maximum === undefined
-    ? "expected a whole number"
-    : `expected a whole number from ${minimum} to ${maximum}`;
+  const from = about.minimum === undefined ? "" : ` from ${minimum}`;
+  const to = about.maximum === undefined ? "" : ` to ${maximum}`;
+  const expected = `expected a whole number${from}${to}`;
   return z.string().regex(/^-?\d{1,16}$/, expected).transform(Number)
     .refine((value) => value >= minimum && value <= maximum, expected)
     .openapi({ type: "integer", ...about }) as unknown as z.ZodType<number, number>;

@@ -1,12 +1,14 @@
 import { createAccount as makeAccount } from "../administration/account_administration.ts";
-import { apiKeyJson, createApiKey, revokeApiKey } from "../administration/key_administration.ts";
+import {
+  apiKeyJson,
+  createApiKey,
+  revokeApiKey,
+  scopeNamed,
+} from "../administration/key_administration.ts";
 import type { Account, AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKey, NewApiKey } from "../keys/api_key.ts";
-import { didYouMean } from "../base/nearest_names.ts";
-import { scopeNamed } from "./deps.ts";
-import { shownVendor } from "../vendors/shown_vendor.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
-import { Fault, OptionError } from "../shared/fault.ts";
+import { Fault, messageOf, OptionError } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
@@ -257,12 +259,11 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
 }
 
 function scopeOf(deps: AdminDeps, name: string): string {
-  const scope = scopeNamed(deps, name);
-  if (scope !== undefined) return scope;
-  const expected = deps.scopes.map((one) => shownVendor(deps.registry, one)).join(", ");
-  const names = [...deps.scopes, ...deps.registry.all.flatMap(({ aliases }) => aliases)];
-  const hint = didYouMean(name, names);
-  throw new UsageError(`--scope ${name}: expected one of ${expected}.${hint}`);
+  try {
+    return scopeNamed(deps, name);
+  } catch (thrown) {
+    throw new UsageError(`--scope ${name}: ${messageOf(thrown)}`);
+  }
 }
 
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {

@@ -43,13 +43,3 @@ const serviceScopes = [
   "credits",
   "admin",
 ];
-
-/** Returns the scope with this name; a vendor's scope may be given by any name of the vendor. */
-export function scopeNamed(
-  { registry, scopes }: Pick<AdminDeps, "registry" | "scopes">,
-  name: string,
-): string | undefined {
-  if (scopes.includes(name)) return name;
-  const label = registry.find(name)?.label;
-  return label !== undefined && scopes.includes(label) ? label : undefined;
-}

@@ -1,12 +1,15 @@
 import { adminScope } from "../../contracts/kernel/contract.ts";
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
+import { didYouMean } from "../base/nearest_names.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
 import { checkKeyDefaults, type KeyDefaults, noModel } from "../keys/key_defaults.ts";
-import { Fault, OptionError } from "../shared/fault.ts";
+import { Fault, messageOf, OptionError } from "../shared/fault.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { shownVendor } from "../vendors/shown_vendor.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
 /** The options of a new key; its other fields are generated. */
@@ -16,6 +19,7 @@ export interface KeyAdministrationDeps {
   accounts: Pick<AccountStore, "first">;
   apiKeys: Pick<ApiKeyStore, "insert" | "change" | "revoke" | "findById">;
   scopes: readonly string[];
+  registry: Registry;
   clock: Clock;
   /** Is called with the keys that changed, so that a cache forgets them at once. */
   keysChanged: (ids: readonly string[]) => void;
@@ -25,17 +29,19 @@ export interface KeyAdministrationDeps {
 
 /** Creates a key of an account; only here is its value available. Throws `OptionError`. */
 export async function createApiKey(
-  deps: Pick<KeyAdministrationDeps, "accounts" | "apiKeys" | "scopes" | "clock" | "isModel">,
+  deps: Omit<KeyAdministrationDeps, "keysChanged">,
   by: Administrator,
   account: Account,
   options: NewKeyOptions,
 ): Promise<{ key: ApiKey; value: Secret }> {
-  const unknown = options.scopes.findIndex((scope) => !deps.scopes.includes(scope));
-  if (unknown !== -1) {
-    const expected = `expected one of ${deps.scopes.join(", ")}`;
-    throw new OptionError(`scopes[${unknown}]`, expected);
-  }
-  if (options.scopes.includes(adminScope) && account.id !== (await deps.accounts.first())?.id) {
+  const scopes = options.scopes.map((name, index) => {
+    try {
+      return scopeNamed(deps, name);
+    } catch (thrown) {
+      throw new OptionError(`scopes[${index}]`, messageOf(thrown));
+    }
+  });
+  if (scopes.includes(adminScope) && account.id !== (await deps.accounts.first())?.id) {
     throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
   }
   for (const [index, model] of options.models.entries()) {
@@ -46,8 +52,24 @@ export async function createApiKey(
   }
   const { value, ...made } = mintKey(deps.clock);
   const note = noteBy(by, account.id, "api_key.created", options.name, made.prefix);
-  const key = await deps.apiKeys.insert({ ...options, ...made, accountId: account.id }, note);
+  const row = { ...options, scopes, ...made, accountId: account.id };
+  const key = await deps.apiKeys.insert(row, note);
   return { key, value };
+}
+
+/**
+ * Returns the scope with this name; a vendor's scope has all names of the vendor. Throws an Error
+ * of one line for any other.
+ */
+export function scopeNamed(
+  { registry, scopes }: Pick<KeyAdministrationDeps, "registry" | "scopes">,
+  name: string,
+): string {
+  const scope = scopes.includes(name) ? name : registry.find(name)?.label;
+  if (scope !== undefined && scopes.includes(scope)) return scope;
+  const expected = scopes.map((one) => shownVendor(registry, one)).join(", ");
+  const names = [...scopes, ...registry.all.flatMap(({ aliases }) => aliases)];
+  throw new Error(`expected one of ${expected}.${didYouMean(name, names)}`);
 }
 
 /**

@@ -77,12 +77,10 @@ export class OptionError extends Fault {
     readonly problem: string,
     code: "invalid_value" | "missing_required_field" = "invalid_value",
   ) {
+    const sentence = /[.?]$/.test(problem) ? problem : `${problem}.`;
     super(
       code,
-      field === "" ? { message: `${problem}.` } : {
-        param: field,
-        message: `${field}: ${problem}.`,
-      },
+      field === "" ? { message: sentence } : { param: field, message: `${field}: ${sentence}` },
     );
   }
 }

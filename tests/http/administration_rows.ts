@@ -151,7 +151,8 @@ const keyRows = {
       sdk.createApiKey({
         ...to,
         body: {
-          ...{ name: "ci", scopes: ["status", "vendor-b"], models: ["vendor-b/gpt-4.1"] },
+          // A vendor's scope has all names of the vendor.
+          ...{ name: "ci", scopes: ["status", "openai"], models: ["vendor-b/gpt-4.1"] },
           ...{ cap_day_usd: "2.50", expires: "2999-01-31T00:00:00+01:00", cache_ttl: 60 },
           ...{ on_disconnect: "drain", translation_mode: "strict", prompt_cache: false },
           ...{ record: "metadata", for: "codex", default_model: "gpt-4.1" },
@@ -182,8 +183,8 @@ const keyRows = {
       ],
       [
         "invalid_value",
-        /^scopes\[1\]: expected one of/,
-        (to) => sdk.createApiKey({ ...to, body: { name: "x", scopes: ["status", "everything"] } }),
+        /^scopes\[1\]: expected one of chat, .*openai \(vendor-b\).*Did you mean 'anthropic'\?$/,
+        (to) => sdk.createApiKey({ ...to, body: { name: "x", scopes: ["status", "antropic"] } }),
       ],
       [
         "invalid_value",
@@ -300,6 +301,11 @@ const keyRows = {
         "invalid_value",
         /^vendor: keys of vendor-g can't be stored/,
         (to) => sdk.setVendorKey({ ...to, body: { vendor: "xai", value: secretKey } }),
+      ],
+      [
+        "invalid_value",
+        /^vendor: expected one of .*\. Did you mean 'openai'\?$/,
+        (to) => sdk.setVendorKey({ ...to, body: { vendor: "opnai", value: secretKey } }),
       ],
       [
         "invalid_value",

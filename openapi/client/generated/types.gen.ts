@@ -4703,7 +4703,7 @@ export type NewApiKey = {
      */
     account_id?: number;
     /**
-     * What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, a vendor's label, and for the first account `admin`. Default: everything but `admin`.
+     * What it may call: `chat`, `images`, `speech`, `exports`, `data:delete`, `cohort`, `evals`, `status`, `interactions`, `credits`, a vendor's name or label, and for the first account `admin`. Default: everything but `admin`.
      */
     scopes?: Array<string>;
     /**
