@@ -28,7 +28,7 @@ export function searchKeys(
     if (payload === null) continue;
     for (const piece of pieces(payload)) addStrings(piece, keys);
   }
-  return [...keys.all];
+  return keys.all;
 }
 
 /** A parsed search: all these words, and these phrases verbatim. */
@@ -53,11 +53,7 @@ export function countTerms(text: string): number {
 
 /** Returns the keys of a word in these spans. */
 export function termKeys(accountId: number, spans: readonly number[], word: string): number[] {
-  return spans.map((span) => {
-    const keys = new Keys(accountId, span);
-    keys.addWord(word);
-    return [...keys.all][0]!;
-  });
+  return spans.map((span) => new Keys(accountId, span).keyOf(word));
 }
 
 /**
@@ -65,7 +61,14 @@ export function termKeys(accountId: number, spans: readonly number[], word: stri
  * meant to keep the words secret.
  */
 class Keys {
-  readonly all = new Set<number>();
+  /** The different keys so far. */
+  readonly all: number[] = [];
+  /**
+   * The same keys as a hash table, each in the first free slot from the one that its lower bits
+   * name. A `Set` would allocate an object for each number of more than 32 bits, and the words of a
+   * text are many.
+   */
+  #slots = noSlots;
   readonly #high: number;
   readonly #low: number;
 
@@ -75,17 +78,21 @@ class Keys {
   }
 
   get isFull(): boolean {
-    return this.all.size >= maxWords;
+    return this.all.length >= maxWords;
   }
 
-  addWord(word: string): void {
+  keyOf(word: string): number {
     let high = this.#high;
     let low = this.#low;
     for (let at = 0; at < word.length; at++) {
       high = mix(high, word.charCodeAt(at));
       low = mix(low, word.charCodeAt(at));
     }
-    this.#add(high, low, word.length);
+    return keyFrom(high, low, word.length);
+  }
+
+  addWord(word: string): void {
+    this.#add(this.keyOf(word));
   }
 
   /** Adds the words of a text, runs of letters and digits; false if the text isn't all ASCII. */
@@ -102,7 +109,7 @@ class Keys {
         high = mix(high, code);
         low = mix(low, code);
       } else if (length > 0) {
-        this.#add(high, low, Math.min(length, maxWordChars));
+        this.#add(keyFrom(high, low, Math.min(length, maxWordChars)));
         if (this.isFull) return true;
         high = this.#high;
         low = this.#low;
@@ -112,9 +119,36 @@ class Keys {
     return true;
   }
 
-  #add(high: number, low: number, length: number): void {
-    this.all.add((finish(high, length) >>> 11) * 0x100000000 + (finish(low, length) >>> 0));
+  #add(key: number): void {
+    // At least half of the slots are free.
+    if (2 * this.all.length >= this.#slots.length) this.#addSlots();
+    if (this.#insert(key)) this.all.push(key);
   }
+
+  #addSlots(): void {
+    this.#slots = new Float64Array(Math.max(256, 4 * this.#slots.length)).fill(free);
+    for (const key of this.all) this.#insert(key);
+  }
+
+  /** Returns false if the key has a slot already. */
+  #insert(key: number): boolean {
+    const slots = this.#slots;
+    const last = slots.length - 1;
+    for (let at = key & last;; at = (at + 1) & last) {
+      if (slots[at] === key) return false;
+      if (slots[at] !== free) continue;
+      slots[at] = key;
+      return true;
+    }
+  }
+}
+
+/** No key is negative. */
+const free = -1;
+const noSlots = new Float64Array(0);
+
+function keyFrom(high: number, low: number, length: number): number {
+  return (finish(high, length) >>> 11) * 0x100000000 + (finish(low, length) >>> 0);
 }
 
 function mix(hash: number, code: number): number {

@@ -64,6 +64,16 @@ Deno.test("a key is of its account, its span and its word alone", () => {
   assert.notDeepEqual(searchKeys(next, [said("x")]), searchKeys(call, [said("x")]));
 });
 
+Deno.test("a call's keys are those of its words, each once, in the words' order", () => {
+  for (const count of [1, 127, 128, 129, 600, 4000]) {
+    const words = Array.from({ length: count }, (_, n) => `w${n * 7919 % count}`);
+    const text = [...words, ...words.toReversed()].join(" ");
+    const keys = words.map((word) => termKeys(call.accountId, [span], word)[0]);
+    assert.equal(new Set(keys).size, count);
+    assert.deepEqual(searchKeys(call, [JSON.stringify([text]), text]), keys);
+  }
+});
+
 Deno.test("one call has no more keys than people have words", () => {
   const words = Array.from({ length: 20_000 }, (_, n) => `w${n}`).join(" ");
   assert.equal(searchKeys(call, [said(words)]).length, 4000);
