@@ -87,6 +87,16 @@ eachDatabase(
         { search: "everywhere", start: rows[30]!.createdAt, end: rows[60]!.createdAt },
         (n) => n >= 30 && n < 60,
       ],
+      // Among the newest rows and in the index.
+      [{ search: "each150", start: rows[300]!.createdAt }, (n) => n === 300 || n === 450],
+      [
+        { search: "each40", latencyMs: { min: 2_000, max: 4_800 } },
+        (n) => n % 40 === 0 && n >= 200 && n <= 480,
+      ],
+      [
+        { search: "each3", costNanos: { min: 200_000n, max: 500_000n } },
+        (n) => n % 3 === 0 && n >= 200 && n <= 500 && n % 8 > 0,
+      ],
     ];
     for (const [query, isMeant] of cases) {
       const expected = rows.filter((_, n) => isMeant(n)).map(({ transactionId }) => transactionId);

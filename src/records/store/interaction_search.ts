@@ -184,8 +184,7 @@ class Searcher {
 
   /** Searches the index of words for rows after the cursor. */
   async #searchIndex(cursor: CallKey, bottom: Date): Promise<InteractionListPage> {
-    if (isBelow(cursor, bottom)) return this.#whole();
-    const top = spanBeyond(cursor);
+    const top = spanOf(cursor.createdAt);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
     const most = this.#phrases.length > 0 ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
     const found = await this.#found(cursor, { top, lowest, most });
@@ -196,7 +195,7 @@ class Searcher {
       (found.length < most
         ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
         : found.at(-1)!);
-    if (isBelow(end, bottom)) return this.#whole();
+    if (end.transactionId === beforeAll && end.createdAt <= bottom) return this.#whole();
     return { rows: this.#rows, next: end, searchedBackTo: end.createdAt };
   }
 
@@ -276,16 +275,6 @@ const ofNamed = "p.transaction_id = named.transaction_id and p.created_at = name
 
 /** Sorts before every id. */
 const beforeAll = "";
-
-/** Whether no row lies between `bottom` and the cursor. */
-function isBelow({ createdAt, transactionId }: CallKey, bottom: Date): boolean {
-  return createdAt < bottom || (transactionId === beforeAll && createdAt <= bottom);
-}
-
-/** Returns the newest span that can hold rows after the cursor. */
-function spanBeyond({ createdAt, transactionId }: CallKey): number {
-  return spanOf(transactionId === beforeAll ? new Date(createdAt.getTime() - 1) : createdAt);
-}
 
 function isWithin(
   row: InteractionSummary,
