@@ -152,4 +152,8 @@ eachDatabase("what becomes of one person's sessions leaves another's as they are
   await change("member", true);
   const rows = await database.query("select from memberships where payloads");
   assert.deepEqual(rows, []);
+  await sessions.start({ ...ben, tokenHash: "ben's second", now: clock.now() }, undefined);
+  await people.remove(account.id, "ben");
+  assert.equal(await shown("ben's second"), undefined);
+  assert.deepEqual(await shown("ann's"), ["Ann", "ours", "member", true]);
 });

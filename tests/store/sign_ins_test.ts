@@ -207,7 +207,7 @@ eachDatabase("who was removed is a stranger again", async (database) => {
 eachDatabase("what becomes of a member in one account leaves the others as they are", async (
   database,
 ) => {
-  const { first, second, people, admit, invite } = await setUp(database);
+  const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
   const rolesIn = async ({ id }: { id: number }) =>
     new Map((await people.list(id)).map(({ person, role }) => [person.name, role]));
   await invite(first.id, "ann@example.com", "owner", "ann first");
@@ -230,6 +230,17 @@ eachDatabase("what becomes of a member in one account leaves the others as they 
   assert.deepEqual(await rolesIn(first), new Map([["ann", "member"], ["ben", "owner"]]));
   await invite(second.id, "cat@example.com", "owner", "cat");
   assert.equal(await people.withdraw(first.id, "invitation cat"), undefined);
+  // The later of two invitations of one address is the one.
+  await invite(second.id, "cat@example.com", "viewer", "cat later");
+  const offers = () =>
+    Promise.all(
+      ["cat", "cat later"].map((invitationHash) =>
+        signIns.offer({ claimHash: null, invitationHash }, clock.now())
+      ),
+    );
+  assert.deepEqual(await offers(), [undefined, { accountName: "second", role: "viewer" }]);
+  assert.equal(await people.withdraw(second.id, "invitation cat later"), "cat@example.com");
+  assert.deepEqual(await offers(), [undefined, undefined]);
   await people.remove(first.id, ann);
   assert.equal(await people.changeRole(first.id, ann, "member"), "not_found");
   assert.deepEqual(await rolesIn(second), new Map([["ann", "viewer"], ["ben", "owner"]]));

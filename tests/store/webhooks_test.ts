@@ -50,6 +50,10 @@ eachDatabase(
     await enqueueEvents(database, [event]);
     await one.send();
     assert.equal(one.received.length, 1, "also after it was sent");
+    assert.deepEqual(
+      (await one.webhooks.list(first)).map(({ lastSentAt }) => lastSentAt),
+      [noon, null],
+    );
     // Another account's event may have the same key; the operator's own goes to the first account.
     await enqueueEvents(database, [
       { ...event, accountId: other },
@@ -123,7 +127,9 @@ eachDatabase(
       "3",
       "4",
     ]);
-    assert.equal((await one.webhooks.list())[0]!.waiting, 0);
+    const [later] = await one.webhooks.list();
+    assert.deepEqual([later!.waiting, later!.lastError], [0, hook!.lastError]);
+    assert.ok(later!.lastSentAt! > later!.lastFailedAt!);
   },
 );
 
