@@ -4,8 +4,11 @@ import {
   type WriterThreads,
 } from "../../src/records/store/write_thread.ts";
 
-/** How long an idle thread waits for the next service. */
-const idleMs = 2_000;
+/**
+ * How long an idle thread waits for the next service's first batch. Beside other isolates on two
+ * cores, several seconds pass until then.
+ */
+const idleMs = 30_000;
 
 /**
  * Hands the thread of a stopped service to the next one in the process. Starting a thread and
