@@ -9,6 +9,8 @@ import { wholeAnswer } from "../support/service_scripted.ts";
 import { snippetsOf } from "./snippets.ts";
 
 const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
+/** What stands in `/opt/demeter`: the bundle, if the gate has made it. */
+const program = Deno.env.get("TEST_BUNDLE") ?? root.slice(0, -1);
 
 /** The blocks of a page below a heading, in order. */
 function blocksOf(page: string, heading: string): string[] {
@@ -27,7 +29,7 @@ async function makeFolders(place: string, asked: string): Promise<void> {
   // As systemd makes it for a unit with a dynamic user.
   await Deno.symlink("private/demeter", `${place}/var/lib/demeter`);
   for (const folder of ["demeter", "demeter.new"]) {
-    await Deno.symlink(`${root}demeter`, `${place}/opt/${folder}/demeter`);
+    await Deno.symlink(`${program}/demeter`, `${place}/opt/${folder}/demeter`);
     await Deno.writeTextFile(`${place}/opt/${folder}/version`, folder);
   }
   const script = `#!/bin/sh\necho "$1" > ${asked} && while [ -e ${asked} ]; do sleep 0.05; done\n`;
