@@ -9,11 +9,14 @@ import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
 import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_http.ts";
+import { Valve } from "./valve.ts";
 import type { OpenSocket } from "./web_socket.ts";
 
 /** A connection with its socket and its state outside of `Connection`. */
 class Held {
   chunks: ChunkWatch | undefined;
+  /** Undefined until the connection speaks HTTP. */
+  valve: Valve | undefined;
   /**
    * A request that was answered before its body had arrived, and up to which number of bytes its
    * connection is read.
@@ -36,10 +39,6 @@ class Held {
   get isServed(): boolean {
     return this.connection.isServed;
   }
-
-  get isFull(): boolean {
-    return this.pipelined.length >= maxPipelined;
-  }
 }
 
 /** A request whose head has been read. */
@@ -54,6 +53,13 @@ const maxPipelined = 16;
 
 /** Refused connections stay open for a second, so that their callers can read why. */
 const maxRefusalsAtOnce = 16;
+
+/**
+ * A read with more chunks than these takes longer than a millisecond, and is followed by a rest: the
+ * runtime looks for what others sent when it has nothing to do, else only every 61 turns.
+ */
+const manyPieces = 250;
+const restMs = 2;
 
 const maxDiscardedBytes = 64 * 1024 * 1024;
 
@@ -128,9 +134,7 @@ export class Connections {
       socket.on("error", () => socket.destroy());
       socket.once("close", () => this.#drop(socket));
     }
-    const { resume } = socket;
-    // The runtime resumes it at the end of each request, of which a piece holds hundreds.
-    socket.resume = () => held.isFull ? socket : resume.call(socket);
+    held.valve = new Valve(socket);
     writePiecewise(socket, () => held.connection.piecesTaken++);
   }
 
@@ -146,7 +150,7 @@ export class Connections {
     const arrived = { request, answer, begin };
     if (held.connection.isBusy) {
       held.pipelined.push(arrived);
-      if (held.isFull) socket.pause();
+      if (held.pipelined.length >= maxPipelined) held.valve?.shut("pipelined");
     } else {
       this.#leave(held);
       this.#occupy(held, arrived);
@@ -157,11 +161,13 @@ export class Connections {
 
   /**
    * The connection asks for another protocol. Returns what completes the switch once the request is
-   * answered; undefined if the connection was refused already.
+   * answered; undefined if the connection was refused already, or requests wait for their turn.
    */
   upgrading(socket: Socket): Upgrading | undefined {
     const held = this.#held.get(socket);
-    if (held === undefined || held.connection.isRefused) return undefined;
+    if (held === undefined || held.connection.isRefused || held.pipelined.length > 0) {
+      return undefined;
+    }
     held.connection.isServed = true;
     held.upgraded = "opening";
     this.#leave(held);
@@ -268,11 +274,11 @@ export class Connections {
   }
 
   #beginNext(held: Held): void {
-    const { isFull, socket } = held;
+    const { socket } = held;
     const next = held.pipelined.shift();
     if (next === undefined) return this.#wait(held);
     this.#occupy(held, next);
-    if (isFull) socket.resume();
+    if (held.pipelined.length < maxPipelined) held.valve?.open("pipelined");
     // After what others have sent meanwhile.
     setImmediate(() => {
       if (this.#held.get(socket) === held && !held.connection.isRefused) next.begin();
@@ -294,12 +300,20 @@ export class Connections {
       const { socket } = held;
       const chunks = held.chunks = new ChunkWatch();
       afterEachRead(socket, () => {
+        if (chunks.piecesOfRead() > manyPieces) this.#rest(held);
         if (!chunks.hasTooMuch(socket.bytesRead) || held.connection.isRefused) return;
         this.#deps.events.ended("chunk_overhead", held.peer);
         this.refuse(socket, "malformed");
       });
     }
     held.chunks.follow(request);
+    request.joinChunks();
+  }
+
+  /** Others have their turn before its next piece. */
+  #rest({ valve }: Held): void {
+    valve?.shut("resting");
+    setTimeout(() => valve?.open("resting"), restMs);
   }
 
   /**

@@ -1,16 +1,39 @@
 import { IncomingMessage } from "node:http";
+import { joinBytes } from "../base/bytes.ts";
 
 /** A request that counts the bytes and the pieces of its body. */
 export class CountedMessage extends IncomingMessage {
   bodyBytes = 0;
   pieces = 0;
+  /** Chunks that came with one read; undefined if the body isn't chunked. */
+  #chunks: Uint8Array[] | undefined;
+
+  /**
+   * Makes one piece of all chunks that a read brings: a caller who sends a body byte by byte brings
+   * ten thousand with each.
+   */
+  joinChunks(): void {
+    this.#chunks = [];
+  }
 
   override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
-    if (chunk !== null) {
-      this.bodyBytes += chunk.length;
-      this.pieces++;
+    if (chunk === null) {
+      this.#pushChunks();
+      return super.push(null);
     }
-    return super.push(chunk, encoding);
+    this.bodyBytes += chunk.length;
+    this.pieces++;
+    if (this.#chunks === undefined) return super.push(chunk, encoding);
+    // The parser goes through a read without a break.
+    if (this.#chunks.push(chunk) === 1) queueMicrotask(() => this.#pushChunks());
+    return true;
+  }
+
+  #pushChunks(): void {
+    if (this.#chunks === undefined || this.#chunks.length === 0) return;
+    const bytes = joinBytes(this.#chunks);
+    this.#chunks = [];
+    if (!super.push(bytes)) this.socket.pause();
   }
 
   /**
@@ -30,11 +53,21 @@ const overheadBytes = { inAll: 8 * 1024, ofAPiece: 64 };
 export class ChunkWatch {
   #message: CountedMessage | undefined;
   #beforeBody = 0;
+  #pieces = 0;
 
   /** Starts to watch a chunked body. */
   follow(message: CountedMessage): void {
     this.#message = message;
     this.#beforeBody = -1;
+    this.#pieces = 0;
+  }
+
+  /** How many chunks of the body have come since the last call. */
+  piecesOfRead(): number {
+    const { pieces = 0 } = this.#message ?? {};
+    const before = this.#pieces;
+    this.#pieces = pieces;
+    return pieces - before;
   }
 
   /** Whether more bytes surround the chunks than any client needs. */

@@ -217,6 +217,46 @@ Deno.test("what stands around the chunks of a body is bounded, small chunks are 
   await listener.drain(1000);
 });
 
+for (const isTls of [false, true]) {
+  Deno.test(`a body that comes byte by byte is a piece for each read${isTls ? ", under TLS too" : ""}, and others have their turn between them`, async () => {
+    let pieces = 0;
+    let chunksInTurn = 0;
+    let mostInTurn = 0;
+    const listener = await open(
+      async (request) => {
+        let length = 0;
+        for await (const piece of request.body!) {
+          length += piece.length;
+          pieces++;
+        }
+        return new Response(`${length}`);
+      },
+      {},
+      {
+        ...(isTls ? { tls: { cert: testCertificate, key: testCertificateKey } } : {}),
+        guard: (handle) => (incoming, outgoing) => {
+          const push = incoming.push.bind(incoming);
+          incoming.push = (chunk, encoding) => {
+            if (chunksInTurn++ === 0) setImmediate(() => chunksInTurn = 0);
+            mostInTurn = Math.max(mostInTurn, chunksInTurn);
+            return push(chunk, encoding);
+          };
+          handle(incoming, outgoing);
+        },
+      },
+    );
+    const chunks = 100_000;
+    using caller = await dial(listener.port, isTls ? testCertificate : undefined);
+    await caller.send("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    await caller.send("1\r\na\r\n".repeat(chunks) + "0\r\n\r\n");
+    assert.match(await caller.piece(), new RegExp(`${chunks}$`));
+    assert.ok(pieces < 1_000, `${pieces} pieces`);
+    // As many as two reads hold.
+    assert.ok(mostInTurn < 22_000, `${mostInTurn} chunks in one turn`);
+    await listener.abort();
+  });
+}
+
 Deno.test("an answer of which nothing is taken is ended, and its stream cancelled; a slow reader's is not", async () => {
   const cancelled = Promise.withResolvers<void>();
   const listener = await open((request) => {
