@@ -164,6 +164,20 @@ Deno.test("large figures and long words are whole on a laptop and on a phone", a
   }
 });
 
+Deno.test("after a step back the form has the filters of the list that is shown", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  await page.goto(service.baseUrl + list);
+  await page.selectOption("select[name=vendor]", "vendor-c");
+  await page.fill("input[name=q]", "order");
+  await page.click("text=Apply");
+  await page.waitForURL("**vendor=vendor-c**");
+  await page.goBack();
+  assert.equal(page.url(), service.baseUrl + list);
+  assert.equal(await page.inputValue("select[name=vendor]"), "");
+  assert.equal(await page.inputValue("input[name=q]"), "");
+});
+
 Deno.test("without script filters, pages and the reload work", async () => {
   await using world = await startAsOwner();
   const { service } = world;

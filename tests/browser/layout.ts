@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import type { Page } from "playwright-core";
 import { allLooks } from "./chromium.ts";
 
-/** From a phone to a wide desk; in the gate the narrowest of either. */
-const widths = allLooks ? [390, 1024, 1280, 1600] : [390, 1024];
+/** From a phone to a wide desk; in the gate a phone, a tablet and the narrowest desk. */
+const widths = allLooks ? [320, 390, 768, 961, 1024, 1280, 1600] : [390, 768, 961];
 
 /**
  * Whatever can be pressed is within the screen, and within its table's part that is shown; a table
@@ -25,7 +25,17 @@ export async function misfits(page: Page, where: string): Promise<string[]> {
 const findProblems = `function () {
   const problems = [];
   const right = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth > right + 1) problems.push("the page scrolls sideways");
+  const title = document.querySelector("h1");
+  const range = document.createRange();
+  range.selectNodeContents(title);
+  const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+  if (lines > title.textContent.split(/[\\s-]+/).length) problems.push("a word of the title is broken");
+  if (document.documentElement.scrollWidth > right + 1) {
+    const wide = [...document.querySelectorAll("main *")]
+      .filter((one) => one.getBoundingClientRect().right > right + 1 && !one.closest(".table"))
+      .map((one) => one.tagName + "." + one.className).slice(-3);
+    problems.push("the page scrolls sideways: " + wide.join(", "));
+  }
   const pressable = "main a.button, main button, main .tabs a, main .segments a, main .menu-items a, main input, main select";
   for (const one of document.querySelectorAll(pressable)) {
     const box = one.getBoundingClientRect();

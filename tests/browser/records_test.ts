@@ -171,6 +171,44 @@ for (const scheme of schemesFor("pages at four widths")) {
   });
 }
 
+Deno.test("actions cast a shadow only over cells that scroll behind them", async () => {
+  await using world = await startAsOwner();
+  const { page, service } = world;
+  await service.createKey("--name", "checkout", "--cap-day-usd", "5", "--cap-month-usd", "100");
+  const shadow = () =>
+    page.evaluate<boolean>(
+      `getComputedStyle(document.querySelector("td.actions")).boxShadow !== "none"`,
+    );
+  const scrollTo = (left: number) =>
+    page.evaluate(`document.querySelector(".table").scrollTo(${left}, 0)`);
+  await page.setViewportSize({ width: 1600, height: 900 });
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  assert.equal(await shadow(), false, "nothing scrolls");
+  await page.setViewportSize({ width: 780, height: 900 });
+  await scrollTo(0);
+  assert.equal(await shadow(), true, "cells lie behind");
+  await scrollTo(9_999);
+  assert.equal(await shadow(), false, "the last cell is in view");
+});
+
+Deno.test("a page is printed with every row of its table, and without what is for the screen", async () => {
+  await using world = await startAsOwner();
+  const { page, service } = world;
+  for (let n = 0; n < 40; n++) await service.createKey("--name", `key ${n}`);
+  await page.setViewportSize({ width: 720, height: 1020 });
+  await page.goto(`${service.baseUrl}/dashboard/settings/audit`);
+  const table = `document.querySelector(".table")`;
+  const cutOff = () => page.evaluate<number>(`${table}.scrollHeight - ${table}.clientHeight`);
+  assert.ok(await cutOff() > 100, "on the screen the table scrolls");
+  await page.emulateMedia({ media: "print" });
+  assert.ok(await cutOff() <= 1, "on paper it doesn't");
+  for (const one of [".topbar", ".sidebar", ".tabs", ".table-csv"]) {
+    assert.equal(await page.locator(one).first().isVisible(), false, one);
+  }
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  assert.equal(await page.locator("main a.button, main button").first().isVisible(), false);
+});
+
 Deno.test("a key is made, rotated and revoked, and a customer's data deleted, by keyboard alone", async () => {
   await using world = await startAsOwner();
   const { page, service } = world;

@@ -259,7 +259,7 @@ function CompareForm(
     ? { with: "Choose a cohort other than this one." }
     : {};
   return (
-    <form method="get" action="/dashboard/cohorts/show" class="panel inline">
+    <form method="get" action="/dashboard/cohorts/show" class="panel inline" autocomplete="off">
       <input type="hidden" name="id" value={at.id} />
       <input type="hidden" name="span" value={at.span.name} />
       <TextField

@@ -71,7 +71,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     lead: "Groups of calls, named in your prompts, with their cost and outcomes.",
     body: lines.length === 0 && from === "" ? <NoCohorts /> : (
       <>
-        <form method="get" action={address} class="toolbar" role="search">
+        <form method="get" action={address} class="toolbar" role="search" autocomplete="off">
           <label for="from">Start at name</label>
           <input id="from" name="from" type="text" value={from} autocomplete="off" />
           <button type="submit" class="button">Show</button>

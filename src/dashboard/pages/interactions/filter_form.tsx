@@ -24,7 +24,7 @@ export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: 
 }) {
   return (
     <search class="filters">
-      <form method="get" action={listPath} class="filter-form">
+      <form method="get" action={listPath} class="filter-form" autocomplete="off">
         <SearchField value={searched} seesPayloads={seesPayloads} />
         <Choice view={view} name="range" label="Time" any="Any time" options={timeOptions} />
         <Choice view={view} name="status" label="Status" any="Any status" options={statusOptions} />

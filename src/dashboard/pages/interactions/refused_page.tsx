@@ -253,7 +253,7 @@ function RefusedFilters(
 ) {
   return (
     <search class="filters">
-      <form method="get" action={refusedPath} class="filter-form">
+      <form method="get" action={refusedPath} class="filter-form" autocomplete="off">
         <div class="search-field">
           <label class="visually-hidden" for="refused-request">X-Request-ID</label>
           <input

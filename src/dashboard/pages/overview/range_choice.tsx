@@ -22,7 +22,7 @@ export function RangeChoice({ range, by }: { range: Range; by: string }) {
         <summary class={isOwn ? "button button-on" : "button"}>
           {isOwn ? `${day(range.from)} to ${day(lastDay)}` : "Custom"}
         </summary>
-        <form method="get" action="/dashboard/overview" class="panel">
+        <form method="get" action="/dashboard/overview" class="panel" autocomplete="off">
           <Day name="from" label="First day" value={range.typed?.from ?? day(range.from)} />
           <Day name="to" label="Last day" value={range.typed?.to ?? day(lastDay)} />
           <input type="hidden" name="by" value={by} />
