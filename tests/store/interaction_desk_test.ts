@@ -24,7 +24,9 @@ async function ids(
       ...query,
       ...(after ? { after } : {}),
     });
-    assert.ok(page.rows.length <= (query.limit ?? 40));
+    const limit = query.limit ?? 40;
+    assert.ok(page.rows.length <= limit);
+    if (page.next && !page.searchedBackTo) assert.equal(page.rows.length, limit);
     found.push(...page.rows.map(({ transactionId }) => transactionId));
     if (!page.next) return found;
     after = page.next;
@@ -65,7 +67,8 @@ eachDatabase(
     const cases: [Partial<InteractionPageQuery>, (n: number) => boolean][] = [
       [{ search: "everywhere" }, () => true],
       [{ search: "each3 EVERYWHERE" }, (n) => n % 3 === 0],
-      [{ search: "each40" }, (n) => n % 40 === 0],
+      // One more than a page, too.
+      [{ search: "each40", limit: 13 }, (n) => n % 40 === 0],
       [{ search: "each150 each3" }, (n) => n % 150 === 0],
       [{ search: "number17" }, (n) => n === 17],
       [{ search: "number0" }, (n) => n === 0],
