@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { eachDatabase } from "../support/databases.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
-import { newAccount } from "./samples.ts";
+import { addWebhook, newAccount, waitingEvents } from "./samples.ts";
 
 /** Tables that are erased by their own columns, without a call's record, and how a row is made. */
 const tables = {
@@ -35,6 +35,7 @@ eachDatabase("what a deletion doesn't name stays", async (database) => {
   });
   const waiting = request(ours, { userIds: ["bob"] });
   await store.add({ ...waiting, audit: as("first", waiting.deletionId) });
+  await addWebhook(database, ours);
   for (
     const selectors of [
       { userIds: ["ann"] },
@@ -70,6 +71,9 @@ eachDatabase("what a deletion doesn't name stays", async (database) => {
       [wanted.deletionId],
     );
     assert.deepEqual(done, [{ actor: "second", selectors: null, holder: null }]);
+    assert.deepEqual((await waitingEvents(database)).at(-1), [
+      ...[`hook of ${ours}`, "deletion.done", { request_id: wanted.deletionId, counts }],
+    ]);
     const other = await store.find(ours, waiting.deletionId);
     assert.deepEqual([other?.state, other?.counts.eval_results], ["queued", 0]);
   }

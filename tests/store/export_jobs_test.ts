@@ -8,7 +8,7 @@ import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { fillDisk } from "../support/full_disk.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
-import { collect, newAccount } from "./samples.ts";
+import { addWebhook, collect, newAccount, waitingEvents } from "./samples.ts";
 
 const directory = temporaryDirectory("exports");
 
@@ -151,15 +151,24 @@ eachDatabase("a process that ends gives its job back at once", async (database) 
   assert.equal((await jobs.claim())?.job.requestId, requestId);
 });
 
-eachDatabase("accounts are kept apart", async (database) => {
+eachDatabase("accounts are kept apart, in what their webhooks hear too", async (database) => {
   const { accountId, jobs, ready } = await setup(database);
   const other = await newAccount(database, "other");
+  for (const account of [accountId, other]) await addWebhook(database, account);
   const id = await ready();
   assert.equal(await jobs.find(other, id), undefined);
   assert.equal(await jobs.remove(other, id), undefined);
   assert.deepEqual(await jobs.list(other), []);
   assert.deepEqual(await jobs.erase(other, { tables: ["interactions"] }), []);
   assert.equal((await jobs.list(accountId))[0]?.state, "ready");
+  const later = await ready();
+  assert.deepEqual((await jobs.list(accountId)).map(({ requestId }) => requestId), [later, id]);
+  assert.deepEqual(
+    await waitingEvents(database),
+    [id, later].map((request_id) => [
+      ...[`hook of ${accountId}`, "export.ready", { request_id, bytes: 10 }],
+    ]),
+  );
 });
 
 eachDatabase("what becomes of one job becomes of no other", async (database) => {

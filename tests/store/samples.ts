@@ -59,3 +59,20 @@ export function observed(
     transaction: (work) => database.transaction((tx) => work({ ...tx, ...watch(tx) })),
   };
 }
+
+/** Adds a webhook that wants all events of an account. */
+export async function addWebhook(database: Queryable, accountId: number): Promise<void> {
+  await database.query(
+    `insert into webhooks (id, account_id, url, events, sealed, key_version)
+     values ('hook of ' || $1, $1::bigint, 'https://hooks.example/', '{}', '', 1)`,
+    [String(accountId)],
+  );
+}
+
+/** The events that wait for webhooks, in their order. */
+export async function waitingEvents(database: Queryable): Promise<unknown[]> {
+  const rows = await database.query(
+    "select webhook_id, type, data from webhook_deliveries order by seq",
+  );
+  return rows.map(({ webhook_id, type, data }) => [webhook_id, type, JSON.parse(String(data))]);
+}

@@ -18,7 +18,7 @@ export function createSpend(database: Queryable): SpendStore {
           beforeNanos: BigInt(row.before_nanos),
         }] as const
       );
-      return { spent: new Map(spent), stored: new Set(rows[0]?.stored ?? []) };
+      return { spent: new Map(spent), stored: new Set(rows[0]!.stored) };
     },
   };
 }
