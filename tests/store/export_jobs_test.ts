@@ -169,6 +169,11 @@ eachDatabase("accounts are kept apart, in what their webhooks hear too", async (
       ...[`hook of ${accountId}`, "export.ready", { request_id, bytes: 10 }],
     ]),
   );
+  // Filters go with a job that is removed.
+  const { requestId } = await jobs.create(order(accountId));
+  assert.match(String(await details(database)), /somebody/);
+  assert.equal((await jobs.remove(accountId, requestId))?.requestId, requestId);
+  assert.equal(await details(database), "{}{}{}");
 });
 
 eachDatabase("what becomes of one job becomes of no other", async (database) => {
