@@ -39,7 +39,7 @@ async function fill(database: Database, account: number): Promise<void> {
       },
     });
   });
-  for (const row of rows) await createAnalyticsStore(database).insert([row]);
+  await createAnalyticsStore(database).insert(rows);
 }
 
 async function erase(database: Database, account: number): Promise<void> {
@@ -91,7 +91,6 @@ Deno.test("after a scrub erased text is in no file of the embedded database", as
     [],
   );
   assert.deepEqual(row, { calls: 40n, kept: 40n, payloads: 40n });
-  await createVacuum(database, createAnalyticsStore(database)).scrub("all");
   await database.close();
   assert.deepEqual(await filesWith(directory, [canary, people]), []);
 });
@@ -173,6 +172,15 @@ Deno.test("a process that ends while it erases for age leaves the scrub due", as
   await database.close();
 });
 
+/** Rewriting all tables takes seconds; here a scrub only changes what is noted of it. */
+function withoutRewriting(database: Database): Database {
+  return {
+    ...database,
+    query: (sql, ...more) =>
+      sql.startsWith("vacuum") ? Promise.resolve([]) : database.query(sql, ...more),
+  };
+}
+
 Deno.test("a deletion's scrub that ends while retention runs leaves retention's own", async () => {
   const directory = temporaryDirectory("scrub");
   await copyMigrated(`${directory}/database`);
@@ -183,13 +191,15 @@ Deno.test("a deletion's scrub that ends while retention runs leaves retention's 
     ...{ createdAt: new Date(Date.UTC(2026, 10, 19)), requestText: JSON.stringify(canary) },
   })]);
   const scrub = createVacuum(database, store);
+  const notedOnly = withoutRewriting(database);
+  const scrubBetween = createVacuum(notedOnly, createAnalyticsStore(notedOnly));
   const during = (end: () => void) =>
     createRetention(database, {
       ...store,
       async erasePayloadsBefore(before) {
         await noteDirty(database, ["interactions_2026_11"]);
         assert.ok(await scrub.due());
-        await scrub.scrub("erased");
+        await scrubBetween.scrub("erased");
         const erased = await store.erasePayloadsBefore(before);
         end();
         return erased;
