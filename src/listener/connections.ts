@@ -55,11 +55,11 @@ const maxPipelined = 16;
 const maxRefusalsAtOnce = 16;
 
 /**
- * A read with more chunks than these takes longer than a millisecond, and is followed by a rest: the
+ * Chunks that take about a millisecond. A read of more is followed by a rest as long as it took: the
  * runtime looks for what others sent when it has nothing to do, else only every 61 turns.
  */
-const manyPieces = 250;
-const restMs = 2;
+const chunksPerMs = 250;
+const minRestMs = 2;
 
 const maxDiscardedBytes = 64 * 1024 * 1024;
 
@@ -84,6 +84,9 @@ export class Connections {
   /** Connections that are being told that there is no room for them. */
   #refusing = 0;
   readonly #checks: ReturnType<typeof setInterval>;
+  /** Connections that rest, each after a read of many chunks. */
+  readonly #resting: Held[] = [];
+  #restTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
@@ -240,6 +243,7 @@ export class Connections {
   /** Call it when all connections have closed; resolves when their answers have, too. */
   async close(): Promise<void> {
     clearInterval(this.#checks);
+    clearTimeout(this.#restTimer);
     // The last sockets report their end in this turn of the loop.
     await turnEnd();
   }
@@ -300,7 +304,8 @@ export class Connections {
       const { socket } = held;
       const chunks = held.chunks = new ChunkWatch();
       afterEachRead(socket, () => {
-        if (chunks.piecesOfRead() > manyPieces) this.#rest(held);
+        const pieces = chunks.piecesOfRead();
+        if (pieces > chunksPerMs) this.#rest(held, pieces / chunksPerMs);
         if (!chunks.hasTooMuch(socket.bytesRead) || held.connection.isRefused) return;
         this.#deps.events.ended("chunk_overhead", held.peer);
         this.refuse(socket, "malformed");
@@ -310,10 +315,19 @@ export class Connections {
     request.joinChunks();
   }
 
-  /** Others have their turn before its next piece. */
-  #rest({ valve }: Held): void {
-    valve?.shut("resting");
-    setTimeout(() => valve?.open("resting"), restMs);
+  /** Of the connections that rest, one at a time reads on: others have their turn in between. */
+  #rest(held: Held, ms: number): void {
+    held.valve?.shut("resting");
+    this.#resting.push(held);
+    this.#restFor(Math.max(minRestMs, ms));
+  }
+
+  #restFor(ms: number): void {
+    clearTimeout(this.#restTimer);
+    this.#restTimer = setTimeout(() => {
+      this.#resting.shift()?.valve?.open("resting");
+      if (this.#resting.length > 0) this.#restFor(minRestMs);
+    }, ms);
   }
 
   /**

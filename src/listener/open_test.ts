@@ -257,6 +257,42 @@ for (const isTls of [false, true]) {
   });
 }
 
+Deno.test("of callers that send bodies byte by byte one at a time is read", async () => {
+  let chunksInTurn = 0;
+  let crowdedTurns = 0;
+  const listener = await open(
+    async (request) => new Response(`${(await request.text()).length}`),
+    {},
+    {
+      guard: (handle) => (incoming, outgoing) => {
+        const push = incoming.push.bind(incoming);
+        incoming.push = (chunk, encoding) => {
+          if (chunksInTurn++ === 0) {
+            setImmediate(() => {
+              // More than one read holds.
+              if (chunksInTurn > 12_000) crowdedTurns++;
+              chunksInTurn = 0;
+            });
+          }
+          return push(chunk, encoding);
+        };
+        handle(incoming, outgoing);
+      },
+    },
+  );
+  const chunks = 100_000;
+  const callers = await Promise.all(Array.from({ length: 4 }, () => dial(listener.port)));
+  await Promise.all(callers.map(async (caller) => {
+    await caller.send("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    await caller.send("1\r\na\r\n".repeat(chunks) + "0\r\n\r\n");
+    assert.match(await caller.piece(), new RegExp(`${chunks}$`));
+    caller[Symbol.dispose]();
+  }));
+  // The first reads of all may come together.
+  assert.ok(crowdedTurns <= 2, `${crowdedTurns} turns`);
+  await listener.abort();
+});
+
 Deno.test("an answer of which nothing is taken is ended, and its stream cancelled; a slow reader's is not", async () => {
   const cancelled = Promise.withResolvers<void>();
   const listener = await open((request) => {
