@@ -51,7 +51,7 @@ Deno.test("an export and an evaluation can be of any vendor's calls, also withou
   const owner = await world().owner();
   for (const form of ["/dashboard/exports/new", "/dashboard/evals/new"]) {
     const { text } = await owner.get(form);
-    for (const name of ["vendor-b · openai", "vendor-e · gemini", "vendor-f · openrouter"]) {
+    for (const name of ["openai (vendor-b)", "gemini (vendor-e)", "openrouter (vendor-f)"]) {
       assert.ok(text.includes(`>${name}</option>`), `${form}: ${name}`);
     }
   }
