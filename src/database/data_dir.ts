@@ -21,13 +21,16 @@ const namelessMs = 1_000;
  * too, for the milliseconds until it runs, so this waits a moment. Throws an Error of one line that
  * names the owner and says what to do.
  */
-export async function claimDataDir(path: string): Promise<DataDirClaim> {
+export async function claimDataDir(
+  path: string,
+  wayOut = "stop it, or set DATA_DIR to another directory",
+): Promise<DataDirClaim> {
   const file = await openLock(path);
   for (let waitedMs = 0; !await file.tryLock(true); waitedMs += pollMs) {
     const owner = await readOwner(path);
     if (owner || waitedMs >= namelessMs) {
       file.close();
-      throw new Error(heldBy(path, owner));
+      throw new Error(`DATA_DIR=${path} is held by ${nameOf(owner)}: ${wayOut}.`);
     }
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
@@ -119,11 +122,9 @@ function unusable(path: string, thrown: unknown): Error {
   return new Error(`DATA_DIR=${path} can't be used (${reason}): ${wayOut}.`);
 }
 
-function heldBy(path: string, owner: Owner | undefined): string {
-  const who = owner
-    ? `process ${owner.pid}${owner.address ? ` (${owner.address})` : ""}`
-    : "another process";
-  return `DATA_DIR=${path} is held by ${who}: stop it, or set DATA_DIR to another directory.`;
+function nameOf(owner: Owner | undefined): string {
+  if (owner === undefined) return "another process";
+  return `process ${owner.pid}${owner.address ? ` (${owner.address})` : ""}`;
 }
 
 /** Returns the owner's address; undefined if there is no owner, or it has no address yet. */

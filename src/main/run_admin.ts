@@ -156,11 +156,15 @@ const nothingToFlush: FlushRecords = () => Promise.resolve();
  * like the real one, but empty. Throws if it belongs to another user: root could write there, but
  * that user couldn't read the new files.
  */
-async function claimHere({ dataDir }: Config, stack: AsyncDisposableStack): Promise<void> {
+async function claimHere(
+  { dataDir }: Config,
+  stack: AsyncDisposableStack,
+  wayOut?: string,
+): Promise<void> {
   if (!await hasDatabase(dataDir)) throw new Error(await nothingIn(dataDir));
   const owner = await otherOwnerOf(dataDir);
   if (owner !== undefined) throw new Error(belongsTo(dataDir, owner));
-  const claim = await claimDataDir(dataDir);
+  const claim = await claimDataDir(dataDir, wayOut);
   stack.defer(() => claim.release());
 }
 
@@ -177,6 +181,8 @@ async function nothingIn(dataDir: string): Promise<string> {
     : `${none}: set DATA_DIR to the service's data directory, or DATABASE_URL, or start the service once.`;
 }
 
+const repeatLater = "a server takes commands once it has started, so repeat this one in a moment";
+
 /**
  * Runs a command in the server that holds the embedded database, if there is one; else it opens the
  * database itself.
@@ -188,7 +194,7 @@ async function run(config: Config, args: readonly string[], input: string): Prom
   const answered = isServers ? await callControl(config.dataDir, args, input) : undefined;
   if (answered) return answered;
   await using stack = new AsyncDisposableStack();
-  if (!config.databaseUrl) await claimHere(config, stack);
+  if (!config.databaseUrl) await claimHere(config, stack, repeatLater);
   const database = await openMain(config, stack);
   return await runCommand(createAdminDeps(config, database, stack), args, input);
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { claimDataDir } from "../../src/database/data_dir.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { runAdminHere } from "../support/admin.ts";
 import { ensureMigrated } from "../support/new_database.ts";
@@ -103,6 +104,16 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     const names = listed.map((one) => one.name);
     assert.deepEqual(names.slice(0, 4), ["first key", "ci", "x", "for people"]);
     assert.deepEqual(await json(0, "migrate"), { migrated: true });
+  });
+  await t.step("beside a server that is only starting it says to repeat it", async () => {
+    const starting = await claimDataDir(env.DATA_DIR);
+    const ended = await asProgram("key", "list");
+    await starting.release();
+    assert.deepEqual([ended.code, ended.stdout], [1, ""]);
+    assert.match(
+      ended.stderr,
+      /^error: DATA_DIR=\S+ is held by process \d+: .* repeat this one in /,
+    );
   });
   await t.step("a wrong environment value is one line there, too", async () => {
     const ended = await runProgram({
