@@ -113,6 +113,15 @@ export const commonHeaders = {
     description: "Id of the request, yours or ours.",
     schema: { type: "string", example: "order-1042" },
   },
+  "request-id": {
+    description: "The value of `X-Request-ID`, where Anthropic's clients read it.",
+    schema: { type: "string", example: "order-1042" },
+  },
+  "X-Vendor-Request-ID": {
+    description:
+      "The vendor's own id of its request, which its support asks for; absent if the vendor sent none.",
+    schema: { type: "string", example: "req_011CSHoEeqs5C35K2UUqR7Fy" },
+  },
   "X-Transaction-ID": {
     description:
       "Id of the recorded call, once a vendor was called: what exports show and deletions take.",
@@ -162,7 +171,8 @@ export const commonHeaders = {
     schema: { type: "integer", minimum: 0, example: 17 },
   },
   "X-Model": {
-    description: "The model that answered, as `<vendor>/<model>`.",
+    description:
+      "The model that answered, as `<vendor>/<model>`; from `POST /tts/v1/generate` without the vendor.",
     schema: { type: "string", example: "vendor-b/gpt-5-mini" },
   },
   "X-Attempts": {
@@ -183,6 +193,10 @@ export const commonHeaders = {
     description:
       "Milliseconds of the gateway's own work and of waiting for vendors. Absent on streams.",
     schema: { type: "string", example: "gateway;dur=1.8, vendor;dur=612.4" },
+  },
+  "X-Audio-Characters": {
+    description: "Characters of text that were spoken, which some vendors are paid by.",
+    schema: { type: "integer", minimum: 0, example: 27 },
   },
   "X-Token-Count": {
     description: "`estimated` if the vendor has no count of its own.",
@@ -219,16 +233,21 @@ export function requestParameters(contract: Contract): Reference[] {
 export function answerHeaders(contract: Contract, status: string): Record<string, Reference> {
   const good = Number(status) < 400;
   const names: (keyof typeof commonHeaders)[] = ["X-Request-ID"];
-  if (contract.scope !== null && status !== "401") {
+  if (contract.dialect === "messages") names.push("request-id");
+  // Only a caller with a valid key takes a rate token, and may have its vendor key refused.
+  const isCaller = status !== "401" || contract.codes.includes("invalid_vendor_api_key");
+  if (contract.scope !== null && isCaller) {
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
   if (status === "429" || status === "503") names.push("Retry-After");
   if (contract.interaction && ["429", "502", "503"].includes(status)) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
+  if (contract.interaction || isCount(contract)) names.push("X-Vendor-Request-ID");
   if (good && contract.interaction) {
     names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");
     names.push("X-Cost-USD", "X-Charged-USD", "Server-Timing");
     if (contract.path.endsWith("/chat/completions")) names.push("X-Renamed-Fields");
+    if (contract.operationId === "generateSpeech") names.push("X-Audio-Characters");
   }
   if (good && contract.method === "post" && contract.scope !== null) {
     names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");

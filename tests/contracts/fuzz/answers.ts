@@ -50,6 +50,8 @@ function answerProblem(
   const answer = operation.answers[status];
   if (answer === undefined) return "an undocumented status";
   const type = (headers.get("content-type") ?? "").split(";")[0]!.trim();
+  const header = [...headers.keys()].find((name) => isOurs(name) && !answer.headers.includes(name));
+  if (header !== undefined) return `an undocumented header ${header}`;
   const media = [type, "*/*"].find((one) => answer.media.includes(one));
   if (media === undefined) return `an undocumented content type ${type}`;
   // Bytes of any kind, or some of a file's.
@@ -65,6 +67,12 @@ function answerProblem(
     return problems.find((problem) => problem !== undefined);
   }
   return undefined;
+}
+
+/** Headers that callers may look for; security headers and those of HTTP itself are left out. */
+function isOurs(name: string): boolean {
+  if (name in securityHeaders || name === "x-accel-buffering") return false;
+  return /^x-|^(request-id|retry-after|age|server-timing)$/.test(name);
 }
 
 /** What the document calls wrong is not to be taken. */

@@ -73,6 +73,7 @@ Deno.test("an answer that the document doesn't know fails", () => {
     [{ body: "{" }, /can't be read/],
     [{ body: status, status: 202 }, /undocumented status/],
     [{ body: status, headers: { "content-type": "text/html" } }, /undocumented content type/],
+    [{ body: status, headers: { "x-new": "1" } }, /undocumented header x-new/],
     [{ body: status, headers: { "content-security-policy": "none" } }, /content-security-policy/],
     [{ body: fault("content_policy_violation"), status: 400 }, /undocumented/],
     [{ body: { ...fault("missing_api_key"), more: 1 }, status: 401 }, /additional properties/],

@@ -19,6 +19,8 @@ export interface FuzzedAnswer {
   /** JSON pointer of `content` within the document. */
   readonly pointer: string;
   readonly codes: readonly string[];
+  /** Names of its headers, in lower case. */
+  readonly headers: readonly string[];
 }
 
 /** The document as JSON, as far as it is looked at. */
@@ -38,6 +40,7 @@ interface RawOperation {
 
 interface RawAnswer {
   $ref?: string;
+  headers?: Record<string, unknown>;
   content?: Record<string, RawMedia>;
 }
 
@@ -64,8 +67,9 @@ export function operationsOf(document: FuzzedDocument): FuzzedOperation[] {
         Object.entries(raw.responses).map(([status, answer]) => {
           const own = `#/paths/${escaped(path)}/${method}/responses/${status}`;
           const target = answer.$ref ? at<RawAnswer>(document, answer.$ref) : answer;
-          const content = target.content ?? {};
+          const { content = {}, headers = {} } = target;
           return [status, {
+            headers: Object.keys(headers).map((name) => name.toLowerCase()),
             media: Object.keys(content),
             pointer: `${answer.$ref ?? own}/content`,
             codes: Number(status) < 400
