@@ -29,10 +29,11 @@ function setUp(answer: () => Promise<Sent> = () => Promise.resolve("taken")) {
 }
 
 function spans(count: number, content?: string): Span[] {
-  const one = {
+  const one: Span = {
     ...{ traceId: "t", spanId: "s", parentSpanId: undefined, isParentRemote: false, name: "chat" },
-    ...{ kind: "server", startMs: 0, endMs: 1, isError: false, attributes: {} },
-  } as const;
+    ...{ startMs: 0, endMs: 1, isError: false, attributes: {} },
+    kind: "server",
+  };
   const call = { transactionId: "a", accountId: 1, createdAt: new Date(0) };
   const captured = {
     ...{ dialect: "chat", request: content?.slice(1) ?? null, response: content?.[0] ?? null },
