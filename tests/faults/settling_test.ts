@@ -13,7 +13,7 @@ import { cuts, dependencies, startWorld, steps, type World } from "./settling_wo
 const fixtures = new URL("../fixtures/answers/", import.meta.url);
 const read = (path: string) => Deno.readTextFileSync(new URL(path, fixtures));
 
-/** Every fault in every pair of dialects; else a third of them in each. */
+/** Every fault in every pair of dialects; else a sixth of them in each. */
 const isLong = Deno.env.get("MATRIX") === "all";
 
 interface Seen {
@@ -34,7 +34,7 @@ Deno.test("whatever fails behind the last byte, in every pair of dialects, whole
       for (const stream of [false, true]) {
         // Of each pair a part, which differs, so that between them all are tried often.
         const salt = `${caller} ${upstream} ${stream}`;
-        for (const point of [undefined, ...sample(points, { oneOf: 3, salt, all: isLong })]) {
+        for (const point of [undefined, ...sample(points, { oneOf: 6, salt, all: isLong })]) {
           answer = answering(upstream, stream, () => world.arm(point));
           const { transactionId: id } = await world.send({
             caller,

@@ -16,6 +16,7 @@ import { openDatabase } from "../../src/database/open.ts";
 import { type Calls, createCalls } from "../../src/main/calls.ts";
 import { createLookupTurns } from "../../src/vendors/public_agents.ts";
 import { faulty } from "../support/faulty.ts";
+import { ensureMigrated } from "../support/new_database.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 /** The steps of settling itself, and what it and the answer's way depend on. */
@@ -54,6 +55,7 @@ export interface Sent {
 export async function startWorld(env: Record<string, string>): Promise<World> {
   const dataDir = temporaryDirectory("settling");
   const config = parseConfig({ PORT: "0", DATA_DIR: dataDir, ...env });
+  await ensureMigrated(dataDir);
   const database = await openDatabase(config.databaseUrl, dataDir);
   const journal = await openJournal(`${dataDir}/journal`, { sync: "always" });
   const masterKey = await openMasterKey({ configured: undefined, dataDir, database });

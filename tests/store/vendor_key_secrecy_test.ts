@@ -12,6 +12,7 @@ import { type MasterKeySource, openMasterKey } from "../../src/keys/store/master
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
 import { eachDatabase } from "../support/databases.ts";
+import { ensureMigrated } from "../support/new_database.ts";
 import { newAccount } from "./samples.ts";
 
 const values = {
@@ -164,6 +165,7 @@ eachDatabase(
 Deno.test("no stored key is in a file of the data directory, the embedded database's included", async () => {
   const directory = await Deno.makeTempDir({ prefix: "vendor-key-secrecy-" });
   try {
+    await ensureMigrated(directory);
     const database = await openDatabase(undefined, directory);
     await provoke(database, directory);
     const sealed = (await database.query<{ sealed: string }>(
