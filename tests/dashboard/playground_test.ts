@@ -77,7 +77,7 @@ Deno.test("an answer is streamed with its figures, to every vendor", async () =>
     const { text, error, end } = await stream(owner, { model: id!, prompt: "[say:Hello there]" });
     assert.deepEqual([text, error, end.kind], ["Hello there", "", "end"], id);
     const row = await world().row(end.id!);
-    assert.equal(row.requestedModel, id);
+    assert.equal(row.requested_model, id);
   }
 });
 
