@@ -200,7 +200,7 @@ Deno.test({
     assert.equal(status, 503);
     const again = /href="([^"]+)"[^>]*>Try again/.exec(text)?.[1]?.replaceAll("&amp;", "&");
     assert.equal(again, cohorts);
-    assert.equal((await owner.get(again)).status, 200);
+    assert.equal((await owner.get(cohorts)).status, 200);
     await dashboard.stop();
     await database.close();
     await drop();
