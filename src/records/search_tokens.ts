@@ -64,11 +64,13 @@ class Keys {
   /** The different keys so far. */
   readonly all: number[] = [];
   /**
-   * The same keys as a hash table, each in the first free slot from the one that its lower bits
-   * name. A `Set` would allocate an object for each number of more than 32 bits, and the words of a
-   * text are many.
+   * The same keys as a hash table, each in the first free slot from the one that its hash names. A
+   * `Set` would allocate an object for each number of more than 32 bits, and the words of a text are
+   * many.
    */
   #slots = noSlots;
+  /** Random odd factors of the hash, so that callers can't choose words that share a slot. */
+  readonly #factors = [randomOdd(), randomOdd()] as const;
   readonly #high: number;
   readonly #low: number;
 
@@ -134,13 +136,20 @@ class Keys {
   #insert(key: number): boolean {
     const slots = this.#slots;
     const last = slots.length - 1;
-    for (let at = key & last;; at = (at + 1) & last) {
+    const [ofLow, ofHigh] = this.#factors;
+    const hash = Math.imul(key, ofLow) + Math.imul(key / 0x100000000, ofHigh) | 0;
+    // Its upper bits: each depends on all bits of the key.
+    for (let at = hash >>> Math.clz32(last);; at = (at + 1) & last) {
       if (slots[at] === key) return false;
       if (slots[at] !== free) continue;
       slots[at] = key;
       return true;
     }
   }
+}
+
+function randomOdd(): number {
+  return Math.floor(Math.random() * 0x100000000) | 1;
 }
 
 /** No key is negative. */

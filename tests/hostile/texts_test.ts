@@ -28,7 +28,7 @@ import { estimateTokens, inputTokenBounds } from "../../src/shared/token_estimat
 import { readResultCursor, readRunCursor } from "../../src/evals/eval_cursor.ts";
 import { readEmail } from "../../src/people/invitation.ts";
 import { readTags } from "../../src/shared/prompt_tags.ts";
-import { searchKeys, searchTerms } from "../../src/records/search_tokens.ts";
+import { searchKeys, searchTerms, termKeys } from "../../src/records/search_tokens.ts";
 import { externalizeMedia } from "../../src/records/externalize_media.ts";
 import { lossHeader } from "../../src/relay/reply.ts";
 import { inlineStoredMedia } from "../../src/records/inline_stored_media.ts";
@@ -195,6 +195,15 @@ const many: Readonly<Record<string, Work>> = {
     const text = JSON.stringify(copies(chars, 4, () => "a"));
     return () => searchKeys(call, [text]);
   },
+  "words whose keys end in the same bits": (chars) => {
+    const alike = wordsAlike(chars / 264);
+    const repeated = `${alike.at(-1)} `.repeat(chars / 16);
+    const texts = [`${alike.join(" ")} ${repeated}`, repeated].map((text) => JSON.stringify(text));
+    const act = () => searchKeys(call, texts);
+    // The engine compiles it.
+    act();
+    return act;
+  },
   "references to media": (chars) => {
     const named = `"url":{"sha256":"${"0".repeat(64)}","bytes":1,"mime_type":"image/png",` +
       `"url":"/api/v1/media/${"0".repeat(64)}"}`;
@@ -248,6 +257,16 @@ const many: Readonly<Record<string, Work>> = {
     };
   },
 };
+
+/** Words whose keys have the same twelve last bits. */
+function wordsAlike(count: number): string[] {
+  const words: string[] = [];
+  for (let index = 0; words.length < count; index++) {
+    const word = index.toString(36);
+    if ((termKeys(call.accountId, [0], word)[0]! & 4095) === 0) words.push(word);
+  }
+  return words;
+}
 
 function split(bytes: Uint8Array, size: number): SseEvent[] {
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
