@@ -164,13 +164,12 @@ export class Connections {
 
   /**
    * The connection asks for another protocol. Returns what completes the switch once the request is
-   * answered; undefined if the connection was refused already, or requests wait for their turn.
+   * answered; undefined if the connection was refused already, or an earlier request of it is
+   * unanswered.
    */
   upgrading(socket: Socket): Upgrading | undefined {
     const held = this.#held.get(socket);
-    if (held === undefined || held.connection.isRefused || held.pipelined.length > 0) {
-      return undefined;
-    }
+    if (held === undefined || held.connection.isRefused || held.connection.isBusy) return undefined;
     held.connection.isServed = true;
     held.upgraded = "opening";
     this.#leave(held);
