@@ -302,10 +302,13 @@ export class Connections {
     if (held.chunks === undefined) {
       const { socket } = held;
       const chunks = held.chunks = new ChunkWatch();
-      afterEachRead(socket, () => {
+      // `socket.bytesRead` is ahead of the parser: bytes wait in a TLS socket that was paused.
+      let parsedBytes = 0;
+      afterEachRead(socket, (bytes) => {
+        parsedBytes += bytes;
         const pieces = chunks.piecesOfRead();
         if (pieces > chunksPerMs) this.#rest(held, pieces / chunksPerMs);
-        if (!chunks.hasTooMuch(socket.bytesRead) || held.connection.isRefused) return;
+        if (!chunks.hasTooMuch(parsedBytes) || held.connection.isRefused) return;
         this.#deps.events.ended("chunk_overhead", held.peer);
         this.refuse(socket, "malformed");
       });

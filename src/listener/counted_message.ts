@@ -52,13 +52,14 @@ const overheadBytes = { inAll: 8 * 1024, ofAPiece: 64 };
 /** Bounds what surrounds a body's chunks (extensions, trailers). */
 export class ChunkWatch {
   #message: CountedMessage | undefined;
-  #beforeBody = 0;
+  /** Undefined until the body is first looked at. */
+  #beforeBody: number | undefined;
   #pieces = 0;
 
   /** Starts to watch a chunked body. */
   follow(message: CountedMessage): void {
     this.#message = message;
-    this.#beforeBody = -1;
+    this.#beforeBody = undefined;
     this.#pieces = 0;
   }
 
@@ -71,7 +72,7 @@ export class ChunkWatch {
   }
 
   /** Whether more bytes surround the chunks than any client needs. */
-  hasTooMuch(bytesRead: number): boolean {
+  hasTooMuch(parsedBytes: number): boolean {
     const message = this.#message;
     if (message === undefined) return false;
     if (message.complete) {
@@ -79,8 +80,8 @@ export class ChunkWatch {
       return false;
     }
     // Bytes that arrived together with the head aren't counted.
-    if (this.#beforeBody < 0) this.#beforeBody = bytesRead - message.bodyBytes;
-    const around = bytesRead - this.#beforeBody - message.bodyBytes;
+    this.#beforeBody ??= parsedBytes - message.bodyBytes;
+    const around = parsedBytes - this.#beforeBody - message.bodyBytes;
     return around > overheadBytes.inAll + overheadBytes.ofAPiece * message.pieces;
   }
 }

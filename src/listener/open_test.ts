@@ -257,6 +257,35 @@ for (const isTls of [false, true]) {
   });
 }
 
+for (const isTls of [false, true]) {
+  Deno.test(`chunks that wait in the socket are no overhead${isTls ? ", under TLS neither" : ""}`, async () => {
+    const asked = Promise.withResolvers<void>();
+    const mayRead = Promise.withResolvers<void>();
+    const listener = await open(
+      async (request) => {
+        asked.resolve();
+        await mayRead.promise;
+        return new Response(`${(await request.text()).length}`);
+      },
+      {},
+      isTls ? { tls: { cert: testCertificate, key: testCertificateKey } } : {},
+    );
+    using caller = await dial(listener.port, isTls ? testCertificate : undefined);
+    await caller.send("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    await asked.promise;
+    const chunks = 100;
+    for (let at = 0; at < chunks; at++) {
+      await caller.send(`bb8\r\n${"a".repeat(3_000)}\r\n`);
+      await pause(1);
+      // More waits than the runtime reads of such a body, and less than the system holds.
+      if (at === 60) mayRead.resolve();
+    }
+    await caller.send("0\r\n\r\n");
+    assert.match(await caller.piece(), new RegExp(` 200 .*${chunks * 3_000}$`, "s"));
+    await listener.abort();
+  });
+}
+
 Deno.test("of callers that send bodies byte by byte one at a time is read", async () => {
   let chunksInTurn = 0;
   let crowdedTurns = 0;

@@ -63,11 +63,14 @@ function insideOfHttp(): unknown {
 }
 
 /**
- * Calls `look` after each piece that a connection's parser has read. On plain connections the
- * parser reads past the socket, which then emits no event for these bytes.
+ * Calls `onRead` after each piece that a connection's parser has read, with its length. On plain
+ * connections the parser reads past the socket, which then emits no event for these bytes.
  */
-export function afterEachRead(socket: Socket & { parser?: unknown }, onRead: () => void): void {
-  socket.on("data", onRead);
+export function afterEachRead(
+  socket: Socket & { parser?: unknown },
+  onRead: (bytes: number) => void,
+): void {
+  socket.on("data", ({ length }: Uint8Array) => onRead(length));
   const { parser } = socket;
   if (!isRecord(parser) || parser._consumed !== true) return;
   const key = executeKey(parser);
@@ -75,7 +78,7 @@ export function afterEachRead(socket: Socket & { parser?: unknown }, onRead: () 
   if (!isFunction(execute)) return;
   const executeAndNotify = (...args: unknown[]) => {
     execute(...args);
-    onRead();
+    onRead(typeof args[0] === "number" ? args[0] : 0);
   };
   parser[key] = executeAndNotify;
 }
