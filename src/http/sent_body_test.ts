@@ -184,4 +184,5 @@ Deno.test("a name twice in an object is refused by its path, in a heavy body too
     assert.deepEqual(Object.keys(await once.value() as object), ["rest"]);
     once.release?.();
   }
+  await rested();
 });

@@ -16,14 +16,16 @@ export class Valve {
     this.#socket = socket;
     this.#pause = socket.pause;
     this.#resume = socket.resume;
-    socket.pause = () => {
+    const pause = () => {
       this.#isPaused = true;
       return this.#pause.call(socket);
     };
-    socket.resume = () => {
+    const resume = () => {
       this.#isPaused = false;
       return this.#reasons.size > 0 ? socket : this.#resume.call(socket);
     };
+    socket.pause = pause;
+    socket.resume = resume;
   }
 
   shut(reason: string): void {

@@ -69,8 +69,6 @@ class Keys {
    * many.
    */
   #slots = noSlots;
-  /** Random odd factors of the hash, so that callers can't choose words that share a slot. */
-  readonly #factors = [randomOdd(), randomOdd()] as const;
   readonly #high: number;
   readonly #low: number;
 
@@ -136,8 +134,7 @@ class Keys {
   #insert(key: number): boolean {
     const slots = this.#slots;
     const last = slots.length - 1;
-    const [ofLow, ofHigh] = this.#factors;
-    const hash = Math.imul(key, ofLow) + Math.imul(key / 0x100000000, ofHigh) | 0;
+    const hash = Math.imul(key, lowFactor) + Math.imul(key / 0x100000000, highFactor) | 0;
     // Its upper bits: each depends on all bits of the key.
     for (let at = hash >>> Math.clz32(last);; at = (at + 1) & last) {
       if (slots[at] === key) return false;
@@ -148,9 +145,9 @@ class Keys {
   }
 }
 
-function randomOdd(): number {
-  return Math.floor(Math.random() * 0x100000000) | 1;
-}
+/** Random odd factors of the hash, so that callers can't choose words that share a slot. */
+const [lowFactor, highFactor] = [...crypto.getRandomValues(new Uint32Array(2))]
+  .map((random) => random | 1) as [number, number];
 
 /** No key is negative. */
 const free = -1;

@@ -44,7 +44,7 @@ const columns: CsvColumns<AuditRow> = {
 function readable({ action }: AuditRow, text: string, vendors: VendorNames): string {
   if (action.startsWith("vendor_key.")) return vendorWithLabel(vendors, text);
   if (!/^(budget|credit|calls)\./.test(action)) return text;
-  return text.replace(/(-?\d+\.\d{9}) USD/g, (_, amount: string) => usdText(amount));
+  return text.replace(/(-?\d{1,20}\.\d{9}) USD/g, (_, amount: string) => usdText(amount));
 }
 
 function AuditTable({ rows, request, vendors }: {
