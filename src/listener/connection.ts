@@ -70,6 +70,10 @@ export class Connection {
     return this.#underWay > 0;
   }
 
+  get isBodyComplete(): boolean {
+    return this.#body?.complete !== false;
+  }
+
   /**
    * Whether a refusal can still be sent: there is no request, or only one whose answer hasn't
    * begun.
@@ -124,7 +128,7 @@ export class Connection {
     if (this.#isUnread(wire, nowMs)) return "unread";
     const hasRead = wire.bytesRead !== this.#read;
     this.#read = wire.bytesRead;
-    if (this.#body?.complete === false) return this.#checkBody(wire, hasRead, nowMs);
+    if (!this.isBodyComplete) return this.#checkBody(wire, hasRead, nowMs);
     if (this.#underWay > 0) return undefined;
     if (hasRead && !this.#headBegan) {
       this.#headBegan = true;

@@ -138,6 +138,7 @@ export class Connections {
       socket.once("close", () => this.#drop(socket));
     }
     held.valve = new Valve(socket);
+    this.#endInOrder(held);
     writePiecewise(socket, () => held.connection.piecesTaken++);
   }
 
@@ -276,6 +277,18 @@ export class Connections {
     });
   }
 
+  /**
+   * Lets the connection's last request arrive before the socket is closed: bytes that nobody reads
+   * would reset it, and the caller would lose what it hasn't read of the answer.
+   */
+  #endInOrder({ connection, socket }: Held): void {
+    const { destroySoon } = socket;
+    socket.destroySoon = () => {
+      if (connection.isRefused || connection.isBodyComplete) destroySoon.call(socket);
+      else socket.end();
+    };
+  }
+
   #beginNext(held: Held): void {
     const { socket } = held;
     const next = held.pipelined.shift();
@@ -340,6 +353,7 @@ export class Connections {
     const { socket } = held;
     const isHooked = held.answeredEarly !== undefined;
     held.answeredEarly = { request, untilBytes: socket.bytesRead + maxDiscardedBytes };
+    request.once("end", () => socket.writableEnded && socket.destroySoon());
     request.resume();
     if (isHooked) return;
     afterEachRead(socket, () => {

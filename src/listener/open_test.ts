@@ -6,6 +6,7 @@ import {
   testCertificate,
   testCertificateKey,
 } from "../../tests/support/service_certificate.ts";
+import { within } from "../../tests/support/within.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
   const answer = Promise.withResolvers<Response>();
@@ -531,6 +532,31 @@ Deno.test("a request that goes on after its answer is read to its end, and the n
   assert.match(await slow.piece(), /^HTTP\/1\.1 200 /);
   await listener.drain(1000);
 });
+
+for (const isTls of [false, true]) {
+  Deno.test(`a large answer before the end of a connection's last request comes whole${isTls ? ", over TLS too" : ""}`, async () => {
+    const listener = await open(
+      () => new Response("x".repeat(400_000)),
+      {},
+      isTls ? { tls: { cert: testCertificate, key: testCertificateKey } } : {},
+    );
+    using caller = await dial(listener.port, isTls ? testCertificate : undefined);
+    const [piece, pieces] = ["a".repeat(3_000), 30];
+    const length = pieces * piece.length;
+    await caller.send(
+      `POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\n`,
+    );
+    const first = await caller.piece();
+    for (let at = 0; at < pieces; at++) {
+      await caller.send(piece);
+      await pause(1);
+    }
+    const [, body] = (first + await caller.rest()).split("\r\n\r\n");
+    assert.equal(body?.length, 400_000);
+    caller[Symbol.dispose]();
+    await within(10_000, listener.drain(60_000));
+  });
+}
 
 Deno.test("of a request that was answered before its end no more than 64 MiB are read", async () => {
   const listener = await open(() => new Response("no", { status: 413 }));
