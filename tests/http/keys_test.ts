@@ -217,6 +217,23 @@ Deno.test("x-goog-api-key is taken on generate paths only", async () => {
   assert.equal((await service().fetch("/api/v1/status", { headers })).status, 401);
 });
 
+Deno.test("a refusal of x-goog-api-key tells where it is taken", async () => {
+  const google = { "x-goog-api-key": service().key };
+  // Where @google/genai 3 with the base URL `/chat` lists and uploads files.
+  for (const path of ["/chat/v1/files", "/chat/upload/v1beta/files", "/api/v1/status"]) {
+    const answer = await service().fetch(path, { headers: google });
+    assert.equal(answer.status, 401);
+    const { code, message } = (await answer.json()).error;
+    assert.equal(code, "missing_api_key");
+    assert.match(message, /^x-goog-api-key: .*generate paths and model lists.*Authorization/);
+    assert.ok(!message.includes(service().key));
+  }
+  for (const headers of [{}, { "x-goog-api-key": " " }]) {
+    const answer = await fetch(`${service().baseUrl}/vendor-d/v1beta/models`, { headers });
+    assert.match((await answer.json()).error.message, /^No API key was sent/);
+  }
+});
+
 Deno.test("the caller's X-Request-ID is echoed, one that can't be a header value is replaced", async () => {
   const echoed = await service().fetch("/api/v1/status", { headers: { "x-request-id": "mine-1" } });
   assert.equal(echoed.headers.get("x-request-id"), "mine-1");

@@ -62,13 +62,20 @@ export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
   };
 }
 
+const googleKeyElsewhere =
+  "x-goog-api-key: this header is taken only on generate paths and model lists. Elsewhere send 'Authorization: Bearer <API_KEY>'.";
+
 function credentialOf(header: (name: string) => string | undefined, googleAllowed: boolean) {
   const credential = parseCredential({
     authorization: header("authorization"),
     xApiKey: header("x-api-key"),
     xGoogApiKey: header("x-goog-api-key"),
   }, { googleAllowed });
-  if (credential.kind === "missing") throw new Fault("missing_api_key");
+  if (credential.kind === "missing") {
+    // Google's clients send no other header, to endpoints that the service doesn't have as well.
+    const isElsewhere = !googleAllowed && header("x-goog-api-key") !== undefined;
+    throw new Fault("missing_api_key", isElsewhere ? { message: googleKeyElsewhere } : {});
+  }
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
   return credential;
 }
