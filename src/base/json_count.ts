@@ -143,9 +143,12 @@ export class JsonCount {
       const last = found < 0 ? length : found;
       let slashes = 0;
       while (last - slashes > at && piece.charCodeAt(last - 1 - slashes) === backslash) slashes++;
-      this.#isEscaped = slashes % 2 === 1;
-      if (found < 0) return -1;
-      if (!this.#isEscaped) return found + 1;
+      const isEscaped = slashes % 2 === 1;
+      if (found < 0) {
+        this.#isEscaped = isEscaped;
+        return -1;
+      }
+      if (!isEscaped) return found + 1;
       // Escaped quotes come in groups: scanning is cheaper than searching for each.
       const end = Math.min(length, found + 1 + walkedUnits);
       for (at = found + 1; at < end; at++) {

@@ -24,6 +24,18 @@ Deno.test("names are counted once each, few or many, in one piece or many", () =
   }
 });
 
+Deno.test("a string behind one with an escaped quote is counted like any", () => {
+  for (const next of ["", "\\", '"', "\n", "b"]) {
+    const values = ['say "a"', next, "c", { 'say "a"': [], [next]: 'say "a"' }, next];
+    const text = JSON.stringify(values);
+    for (let size = 1; size <= text.length; size++) {
+      const count = new JsonCount(wide);
+      for (let at = 0; at < text.length; at += size) count.add(text.slice(at, at + size));
+      assert.deepEqual([count.values, count.isBroken], [8, false], `${text} by ${size}`);
+    }
+  }
+});
+
 Deno.test("counting a small text takes little memory beside it", () => {
   const text = objectOf(20);
   const before = Deno.memoryUsage().external;
