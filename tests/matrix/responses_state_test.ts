@@ -22,6 +22,25 @@ const ways = vendors.flatMap(({ label, model, dialects }) => {
   return ["vendor-a", "vendor-b", "vendor-e"].includes(label) ? [unified, own] : [unified];
 });
 
+for (const { label, path, model } of ways) {
+  Deno.test(`an answer repeats the id that it continues, in every form (${label}, ${path})`, async () => {
+    const vendorKey = service().simulators.vendors[label].apiKey;
+    for (const key of [service().key, `${service().key};${vendorKey}`]) {
+      const { responses } = client(path, key);
+      const { id } = await responses.create({ model, input: "My name is Ada." });
+      for (const store of [true, false]) {
+        const next = { model, store, input: "And now?", previous_response_id: id };
+        const ids: unknown[] = [(await responses.create(next)).previous_response_id];
+        for await (const event of await responses.create({ ...next, stream: true })) {
+          if ("response" in event) ids.push(event.response.previous_response_id);
+        }
+        assert.ok(ids.length >= 3, `${ids.length} ids`);
+        assert.deepEqual(new Set(ids), new Set([id]), `store: ${store}`);
+      }
+    }
+  });
+}
+
 for (const { label, path, model, translated } of ways) {
   const where = `${label}, ${path}`;
   Deno.test(`a response is read, continued and deleted (${where})`, async () => {
@@ -37,7 +56,8 @@ for (const { label, path, model, translated } of ways) {
       input: "What is my name?",
       previous_response_id: first.id,
     });
-    if (translated) assert.equal(second.previous_response_id, first.id);
+    assert.equal(second.previous_response_id, first.id);
+    assert.deepEqual(plain(await responses.retrieve(second.id)), plain(second));
     const sent = JSON.stringify(service().simulators.requests(label).at(-1)!.body);
     for (const said of ["My name is Ada.", "What is my name?", tail(first.output_text)]) {
       assert.ok(sent.includes(JSON.stringify(said).slice(1, -1)), `${said} is not in ${sent}`);

@@ -111,10 +111,14 @@ export interface BegunStream {
 
 interface OptionalForms {
   /**
-   * For a dialect whose vendors store answers by default: how to make this call without storing its
-   * answer there. Undefined if the caller wants nothing stored either.
+   * For a dialect whose vendors store answers by default: how to make this call without the vendor's
+   * storage, for its answer (`keepNothing`) and for what it continues. Undefined if the answer needs
+   * no change.
    */
-  stateless?(body: unknown, model: string): StatelessCall | undefined;
+  stateless?(
+    body: unknown,
+    call: { model: string; keepNothing: boolean },
+  ): StatelessCall | undefined;
   /**
    * For a dialect with a second stream form (a JSON array): rewrites the vendor's server-sent
    * events into it, for pass-through callers who asked for that form.

@@ -17,8 +17,8 @@ import { type PlanRequest, shownModel } from "./plan_call.ts";
  * listens. In the request's text these are changed: the model's name, the usage flag, the tag
  * lines, the fields by which the vendor stores nothing (`keepNothing`), the name of an output limit
  * that the model refuses (`renamed`: `older=newer`), and thinking that is `unsigned`. In the
- * answer, only what these changes add is removed, and the model's name is replaced in dialects
- * whose clients compare it.
+ * answer, only what these changes add is removed, the id of the response that it continues is
+ * repeated, and the model's name is replaced in dialects whose clients compare it.
  */
 export function* passThrough(
   call: Pick<
@@ -29,12 +29,12 @@ export function* passThrough(
     {},
 ): Steps<TextPlan> {
   // The plan lives as long as the call, so it holds no more of the request than it needs.
-  const { dialect, body, bodyText, facts, target, jsonArray } = call;
-  const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
+  const { dialect, body, bodyText, facts, target, jsonArray, keepNothing } = call;
+  const stateless = dialect.stateless?.(body, { model: target.model, keepNothing });
   const sealReasoning = stateless?.sealReasoning === true;
-  const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
   const changes = {
-    ...{ model: target.model, askStreamUsage: facts.stream, ...keepNothing },
+    ...{ model: target.model, askStreamUsage: facts.stream },
+    ...(keepNothing ? { keepNothing: { sealReasoning } } : {}),
     newerTokenLimit: renamed !== undefined,
     ...(unsigned ? { unsigned } : {}),
   };

@@ -12,21 +12,41 @@ import {
 } from "../../../../base/json_text.ts";
 import { pushAll } from "../../../../base/lists.ts";
 import type { StatelessCall } from "../../../kernel/dialect.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { asString, isRecord } from "../../../kernel/json.ts";
 import { neverReasons } from "../models.ts";
 
 const sealed = "reasoning.encrypted_content";
 
 /**
- * A call whose answer may be stored, made to a vendor that must store nothing: its reasoning is
- * requested sealed, so that the gateway can send it back. The caller sees neither. Undefined if the
- * caller wants nothing stored either.
+ * A call to a vendor that doesn't hold the caller's conversation. Where the answer may be stored but
+ * the vendor must store nothing (`keepNothing`), its reasoning is requested sealed, so that the
+ * gateway can send it back; the caller sees neither. The vendor doesn't get the id of the response
+ * that is continued, so its answer can't repeat it. Undefined if the answer needs no change.
  */
-export function stateless(body: unknown, model: string): StatelessCall | undefined {
-  if (!isRecord(body) || body.store === false) return undefined;
+export function stateless(
+  body: unknown,
+  { model, keepNothing }: { model: string; keepNothing: boolean },
+): StatelessCall | undefined {
+  if (!isRecord(body)) return undefined;
+  const isStored = keepNothing && body.store !== false;
+  const previousId = asString(body.previous_response_id);
+  if (!isStored && previousId === undefined) return undefined;
   const asked = Array.isArray(body.include) && body.include.includes(sealed);
-  const sealReasoning = !asked && !neverReasons.test(model);
-  return { sealReasoning, show: (text) => showAnswer(text, sealReasoning) };
+  const sealReasoning = isStored && !asked && !neverReasons.test(model);
+  const echoes: Echo[] = [
+    ...(isStored ? [{ name: "store", from: "false", to: "true" }] : []),
+    ...(previousId === undefined
+      ? []
+      : [{ name: "previous_response_id", from: "null", to: JSON.stringify(previousId) }]),
+  ];
+  return { sealReasoning, show: (text) => showAnswer(text, echoes, sealReasoning) };
+}
+
+/** A request's field that the answer repeats: the vendor's value, and what the caller sent. */
+interface Echo {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
 }
 
 /**
@@ -55,20 +75,21 @@ function includeEdit(text: string, include: TextRange): Edit {
 }
 
 /**
- * Returns the text of a whole answer or of one event as if the vendor had stored it: only what we
- * requested is removed, everything else stays byte for byte.
+ * Returns the text of a whole answer or of one event as if the vendor held the conversation: only
+ * what follows from our changes to the request is changed, everything else stays byte for byte.
  */
-function showAnswer(text: string, hideSealed: boolean): string {
-  if (!text.includes('"encrypted_content"') && !text.includes('"store"')) return text;
+function showAnswer(text: string, echoes: readonly Echo[], hideSealed: boolean): string {
+  const isEchoed = echoes.some(({ name }) => text.includes(`"${name}"`));
+  if (!isEchoed && !(hideSealed && text.includes('"encrypted_content"'))) return text;
   const top = topLevelMembers(text);
   if (!top) return text;
   const edits: Edit[] = [];
   const inner = top.members.get("response");
   const response = inner ? membersAt(text, inner.valueStart) : top;
   if (response) {
-    const store = locateIn(text, response, ["store"]);
-    if (store && text.slice(store.start, store.end) === "false") {
-      edits.push({ ...store, text: "true" });
+    for (const { name, from, to } of echoes) {
+      const echo = locateIn(text, response, [name]);
+      if (echo && text.slice(echo.start, echo.end) === from) edits.push({ ...echo, text: to });
     }
     const output = hideSealed ? locateIn(text, response, ["output"]) : undefined;
     if (output) { for (const item of finish(itemsAt(text, output))) hideIn(text, item, edits); }
