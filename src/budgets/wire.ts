@@ -1,30 +1,24 @@
 // A separate file, since only the composition root builds a subject with its store.
-import type { Clock } from "../base/clock.ts";
-import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
 import { type BudgetScope, oldestPeriod } from "./budget.ts";
 import { createBudgetCache } from "./budget_cache.ts";
 import { createBudgetGauges } from "./budget_gauges.ts";
-import { createBudgetHolds } from "./budget_holds.ts";
+import { type BudgetHoldsDeps, createBudgetHolds } from "./budget_holds.ts";
 import { createBudgetService } from "./budget_service.ts";
 import { createBudgetStore } from "./store/budgets.ts";
 
 export function createBudgets(
-  { database, processId, leaseSeconds, clock, log, newId, chargedSince }: {
+  { database, chargedSince, ...deps }: Omit<BudgetHoldsDeps, "store" | "cache" | "shared"> & {
     database: Database;
-    processId: string;
-    leaseSeconds: number;
-    clock: Clock;
-    log: Log;
-    newId: () => string;
     chargedSince: (accountId: number, scope: BudgetScope, since: Date) => Promise<bigint>;
   },
 ) {
+  const { clock, newId } = deps;
   const store = createBudgetStore(database);
   const budgetCache = createBudgetCache(store);
   const budgetHolds = createBudgetHolds({
-    ...{ store, cache: budgetCache, clock, log, newId, processId, leaseSeconds },
+    ...{ ...deps, store, cache: budgetCache },
     shared: database.kind === "postgres",
   });
   return {

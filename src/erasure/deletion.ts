@@ -166,8 +166,5 @@ export interface DeletionStore {
  * overlap `rows`, both ends included. A running job starts again. Returns the number of jobs.
  */
 export interface ExportEraser {
-  eraseExports(
-    accountId: number,
-    rows: { tables: readonly DataTable[]; from: Date; to: Date },
-  ): Promise<number>;
+  eraseExports(accountId: number, rows: ErasedSpan): Promise<number>;
 }

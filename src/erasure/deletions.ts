@@ -3,13 +3,11 @@ import type { Log } from "../base/log.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import {
   type ClaimedDeletion,
-  type DataTable,
   type Deletion,
   type DeletionCounts,
   type DeletionRequest,
   type DeletionStore,
   type ExportEraser,
-  type Selectors,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, overLimit, reasonOf } from "../shared/fault.ts";
@@ -17,11 +15,8 @@ import type { ErasureIndex, Erasures } from "./erasures.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
 /** A deletion that a caller requests. */
-export interface WantedDeletion {
-  accountId: number;
-  tables: readonly DataTable[];
-  selectors: Selectors;
-  reason: string | null;
+export interface WantedDeletion
+  extends Omit<DeletionRequest, "deletionId" | "requestedAt" | "audit"> {
   /** Builds the entry of the audit log from the deletion's id. */
   audit?: (deletionId: string) => AuditNote;
 }

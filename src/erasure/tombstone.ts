@@ -1,6 +1,6 @@
 import { sha256Hex } from "../base/hash.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
-import type { DataTable, Selectors } from "./deletion.ts";
+import type { DataTable, DeletionRequest, Selectors } from "./deletion.ts";
 
 /**
  * The permanent trace of a deletion. It tells which calls must not be written any more, without
@@ -33,13 +33,10 @@ export interface ErasureScope {
 }
 
 /** Builds the tombstone of a deletion; `salt` must be fresh and random. */
-export function tombstoneOf(deletion: {
-  deletionId: string;
-  accountId: number;
-  tables: readonly DataTable[];
-  selectors: Selectors;
-  requestedAt: Date;
-}, salt: string): Tombstone {
+export function tombstoneOf(
+  deletion: Omit<DeletionRequest, "reason" | "audit">,
+  salt: string,
+): Tombstone {
   const { deletionId, accountId, tables, selectors, requestedAt } = deletion;
   const hashes = (values: readonly string[] | undefined) =>
     values === undefined ? null : values.map((value) => saltedHash(salt, value));

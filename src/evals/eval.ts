@@ -100,14 +100,10 @@ export interface ResultCursor {
 }
 
 /** A run that this process has claimed. */
-export interface ClaimedRun {
-  evalRunId: string;
-  createdAt: Date;
-  accountId: number;
-  apiKeyId: string;
-  model: string;
-  graders: readonly Grader[];
-}
+export type ClaimedRun = Pick<
+  EvalRun,
+  "evalRunId" | "createdAt" | "accountId" | "apiKeyId" | "model" | "graders"
+>;
 
 /** One stored interaction of a run. */
 export interface EvalItem {

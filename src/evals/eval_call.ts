@@ -1,24 +1,20 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Clock } from "../base/clock.ts";
-import type { Principal } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { type CallTrace, jobCaller } from "../relay/call_context.ts";
+import { type CallTrace, type JobCall, jobCaller } from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
-export interface EvalCall {
-  principal: Principal;
+/**
+ * A call of an evaluation. Session and user are the stored interaction's, whose id is in
+ * `sourceIds`: a deletion that matches it erases this call too.
+ */
+export interface EvalCall extends Omit<JobCall, "endpoint"> {
+  sourceIds: readonly string[];
   dialect: Dialect;
   body: unknown;
   bodyText: string;
-  requestId: string;
-  /** The stored interaction's: a deletion that matches it erases this call too. */
-  sessionId: string | null;
-  userId: string | null;
-  /** The stored interaction's id. */
-  sourceIds: readonly string[];
-  signal: AbortSignal;
 }
 
 /** What a call cost, as far as is known. */

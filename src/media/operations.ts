@@ -25,6 +25,7 @@ import {
   type PipelineDeps,
   requireAuthorization,
   runCall,
+  type StreamAnswer,
 } from "../relay/pipeline.ts";
 import { hostedTokens, refuseHosted } from "../relay/plan/hosted_work.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -34,12 +35,7 @@ import type { Media } from "../shared/media.ts";
 import type { PromptTags } from "../shared/prompt_tags.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
-import {
-  isAbort,
-  type Upstream,
-  type UpstreamAnswer,
-  type UpstreamBody,
-} from "../vendors/upstream.ts";
+import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { AnswerRoom } from "./answer_room.ts";
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
 import type { BillingBasis, FinishReason, VendorAttempt } from "../shared/interaction.ts";
@@ -126,11 +122,7 @@ export interface WholeOperationAnswer {
   isTruncated?: boolean;
 }
 
-export interface StreamedOperationAnswer {
-  status: number;
-  headers: Record<string, string>;
-  /** The vendor's body, unread. */
-  body: UpstreamBody;
+export interface StreamedOperationAnswer extends Omit<StreamAnswer, "listener"> {
   listener: OperationListener;
 }
 

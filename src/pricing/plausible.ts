@@ -5,6 +5,10 @@ export interface Reported {
   basis: BillingBasis;
   /** Null when no price is known. */
   costNanos: bigint | null;
+  /**
+   * The cost by the price row, where `costNanos` is the vendor's own report; otherwise null, and
+   * null where the row gives no cost.
+   */
   listCostNanos: bigint | null;
   chargedNanos: bigint;
 }

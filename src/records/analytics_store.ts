@@ -10,7 +10,6 @@ import type {
   Interaction,
   InteractionQuery,
   InteractionStore,
-  Mode,
   SettledCall,
 } from "../shared/interaction.ts";
 import type { CallSums } from "../shared/call_sums.ts";
@@ -268,19 +267,10 @@ export interface SampleQuery extends InteractionQuery {
  */
 export type CallName = CallKey | { requestId: string; completedSince: Date };
 
-export interface StoredCall {
-  transactionId: string;
-  endpoint: string;
-  dialect: string;
-  status: string;
-  sessionId: string | null;
-  userId: string | null;
-  requestText: string | null;
-  responseText: string | null;
-  payloadTruncated: boolean;
-  /** Null if unknown. */
-  costNanos: bigint | null;
-}
+export type StoredCall =
+  & Pick<Interaction, "transactionId" | "endpoint" | "dialect" | "sessionId" | "userId">
+  & Pick<Interaction, "requestText" | "responseText" | "payloadTruncated" | "costNanos">
+  & { status: string };
 
 export interface CallBounds {
   since: Date | null;
@@ -327,25 +317,17 @@ export interface CohortCosts {
   costNanos: bigint;
 }
 
+/** The key, the app and the user decide which caps and budgets cover the call. */
+type PricedFields =
+  & Pick<Interaction, "transactionId" | "createdAt" | "accountId" | "apiKeyId" | "app" | "userId">
+  & Pick<Interaction, "dialect" | "vendor" | "model" | "mode" | "costNanos">
+  & Pick<Interaction, "chargedNanos" | "priceVersion" | "usageRawText">;
+
 /** The inputs of a stored call's price. Amounts are in nano-dollars. */
-export interface PricedCall {
-  transactionId: string;
-  createdAt: Date;
+export interface PricedCall extends PricedFields {
   /** `createdAt` in full precision, as the store's own text. */
   cursor: string;
-  accountId: number;
-  /** These decide which caps and budgets cover the call. */
-  apiKeyId: string;
-  app: string | null;
-  userId: string | null;
-  /** The caller's dialect; it decides which dialect the vendor was called in. */
-  dialect: string;
-  vendor: string;
-  model: string;
-  mode: Mode;
   basis: BillingBasis;
-  costNanos: bigint | null;
-  chargedNanos: bigint;
   /**
    * The account is charged nothing for this call, whatever it costs: its request was charged as
    * another call.
@@ -356,10 +338,8 @@ export interface PricedCall {
    * two databases that was interrupted between them.
    */
   postedNanos?: bigint;
-  priceVersion: string | null;
   /** `pricedUsageText`; null in rows that are older than the column. */
   pricedUsageText: string | null;
-  usageRawText: string | null;
   /** The token columns; undefined if the call had no usage. */
   counts: Usage | undefined;
 }

@@ -5,11 +5,10 @@ import { finish } from "../base/steps.ts";
 import {
   bareInteraction,
   type CacheResult,
-  type CallTiming,
   type InteractionStatus,
+  type ObservedCall,
   type SettledCall,
   type VendorAttempt,
-  type VendorRequestTime,
 } from "../shared/interaction.ts";
 import { type Fault, reasonOf } from "../shared/fault.ts";
 import { type CostBounds, storableCount } from "../pricing/plausible.ts";
@@ -532,19 +531,6 @@ export interface CallJournal {
   begin(interaction: SettledCall): void;
   /** Resolves when the end survives a crash. */
   end(interaction: SettledCall): Promise<void>;
-}
-
-/** A call that has ended, for metrics and traces. */
-export interface ObservedCall {
-  call: SettledCall;
-  timing: CallTiming;
-  /** When it arrived, by the monotonic clock. */
-  arrivedMs: number;
-  requests: readonly VendorRequestTime[];
-  /** The model that the vendor says it used. */
-  responseModel: string | undefined;
-  /** The caller's header. */
-  traceparent: string | undefined;
 }
 
 /** What every call uses. */

@@ -183,7 +183,7 @@ export class CallTimes {
 }
 
 /** A call that a background job makes for an account. */
-interface JobCall {
+export interface JobCall {
   /**
    * Read when the job makes the call: since the job was created, the key may have been revoked or
    * the tier changed.

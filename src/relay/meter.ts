@@ -10,25 +10,16 @@ import type {
   SettledCall,
 } from "../shared/interaction.ts";
 import { callCost } from "../pricing/call_cost.ts";
-import { type CostBounds, plausible, storableCount } from "../pricing/plausible.ts";
+import { type CostBounds, plausible, type Reported, storableCount } from "../pricing/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
 import type { HostedCounts, Usage } from "../shared/usage.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { pricedUsageText } from "../repricing/repricing.ts";
 
 /** Usage and cost of one call, once it has ended. */
-export interface Bill {
+export interface Bill extends Reported {
   /** Undefined where nothing was reported and nothing produced. */
   usage: Usage | undefined;
-  basis: BillingBasis;
-  /** Null when no price is known. */
-  costNanos: bigint | null;
-  /**
-   * The cost by the price row, where `costNanos` is the vendor's own report; otherwise null, and
-   * null where the row gives no cost.
-   */
-  listCostNanos: bigint | null;
-  chargedNanos: bigint;
 }
 
 /** What usage is estimated from where the vendor reports none. */

@@ -151,6 +151,20 @@ export interface CallTiming {
   firstTokenMs?: number;
 }
 
+/** A call that has ended, for metrics and traces. */
+export interface ObservedCall {
+  call: SettledCall;
+  timing: CallTiming;
+  /** When it arrived, by the monotonic clock. */
+  arrivedMs: number;
+  /** Its requests to vendors, in order. */
+  requests: readonly VendorRequestTime[];
+  /** The model that the vendor says it used. */
+  responseModel: string | undefined;
+  /** The caller's header, which names its span. */
+  traceparent: string | undefined;
+}
+
 /**
  * The minimal record, if the full one can't be written: who, when, how it ended and what it cost,
  * without payloads and vendor texts.
@@ -246,10 +260,7 @@ export interface InteractionStore {
 }
 
 /** The fields of a call that deletions select by. */
-export interface SelectableCall {
-  accountId: number;
-  transactionId: string;
-  createdAt: Date;
-  sessionId: string | null;
-  userId: string | null;
-}
+export type SelectableCall = Pick<
+  Interaction,
+  "accountId" | "transactionId" | "createdAt" | "sessionId" | "userId"
+>;

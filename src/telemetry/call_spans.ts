@@ -1,10 +1,9 @@
 import { nanosToUsd } from "../base/money.ts";
 import type {
-  CallTiming,
   InteractionStatus,
+  ObservedCall,
   SelectableCall,
   SettledCall,
-  VendorRequestTime,
 } from "../shared/interaction.ts";
 import { newSpanId, type TraceContext } from "./trace_context.ts";
 
@@ -36,19 +35,11 @@ export interface CallContent {
   readonly status: InteractionStatus;
 }
 
-export interface EndedCall {
-  call: SettledCall;
-  timing: CallTiming;
-  /** Its requests to vendors, in order; times by the monotonic clock. */
-  requests: readonly VendorRequestTime[];
-  /** When it arrived, by the monotonic clock. */
-  arrivedMs: number;
-  /** The model that the vendor says it used. */
-  responseModel: string | undefined;
+export type EndedCall = Omit<ObservedCall, "traceparent"> & {
   /** The caller's span, if it sent one. */
   parent: TraceContext | undefined;
   traceId: string;
-}
+};
 
 /** The GenAI conventions' provider names, by a vendor's first alias; for others it is the alias. */
 const providerNames: Readonly<Record<string, string>> = {

@@ -2,15 +2,9 @@ import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { Transcript } from "../records/transcript.ts";
 import { messageOf } from "../shared/fault.ts";
-import type { SelectableCall } from "../shared/interaction.ts";
+import type { ObservedCall, SelectableCall } from "../shared/interaction.ts";
 import type { Measures } from "../shared/metrics.ts";
-import {
-  type CallContent,
-  callSpans,
-  type EndedCall,
-  type Span,
-  type SpanNames,
-} from "./call_spans.ts";
+import { type CallContent, callSpans, type Span, type SpanNames } from "./call_spans.ts";
 import {
   type CollectorSettings,
   type PostToCollector,
@@ -31,12 +25,10 @@ export interface TracingSettings extends CollectorSettings {
 export interface Tracing {
   /** Returns the trace id for a call with this header; undefined for a call without a trace. */
   traceIdOf(traceparent: string | undefined): string | undefined;
-  observe(ended: ObservedEnd): void;
+  observe(ended: ObservedCall): void;
   readonly measures: Measures;
   close(): Promise<void>;
 }
-
-type ObservedEnd = Omit<EndedCall, "parent" | "traceId"> & { traceparent: string | undefined };
 
 /** Exports no traces; the ids of callers' own traces are still recorded. */
 export const noTracing: Tracing = {

@@ -21,10 +21,8 @@ interface OpenPart {
  * the memory. Media, which records store separately, has a limit of its own.
  */
 export class Fold {
-  #start: { id: string | undefined; model: string | undefined; created: number | undefined } = {
-    id: undefined,
-    model: undefined,
-    created: undefined,
+  #start: Pick<CanonicalAnswer, "id" | "model" | "created"> = {
+    ...{ id: undefined, model: undefined, created: undefined },
   };
   readonly #choices = new Map<number, CanonicalChoice>();
   readonly #parts = new Map<number, OpenPart>();

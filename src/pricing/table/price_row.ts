@@ -60,14 +60,10 @@ export interface ContextTierFields extends RateFields {
 }
 
 /** Whose row it is and where its prices come from. */
-export interface RowOrigin {
-  label: string;
-  model: string;
-  source: string;
-  checkedOn?: string;
-  fallback?: boolean;
-  contextTokens?: number;
-}
+export type RowOrigin = Pick<
+  PriceRow,
+  "label" | "model" | "source" | "checkedOn" | "fallback" | "contextTokens"
+>;
 
 /**
  * Builds a price row from decimal fields, which are not trusted: an unknown or malformed field
