@@ -96,6 +96,22 @@ export function CopyButton({ text, label, what }: { text: string; label?: string
   );
 }
 
+/** A link in the actions of a row; screen readers read `of` after its text. */
+export function RowLink({ text, of, danger, ...link }: {
+  href: string;
+  text: string;
+  of: string;
+  danger?: boolean;
+  download?: boolean;
+}) {
+  return (
+    <a class={danger ? "button button-small button-danger" : "button button-small"} {...link}>
+      {text}
+      <span class="visually-hidden">{` ${of}`}</span>
+    </a>
+  );
+}
+
 /** A text to copy and paste elsewhere. */
 export function Snippet({ title, text }: { title: string; text: string }) {
   return (

@@ -1,7 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { AssetName, Assets, SheetName } from "./assets.ts";
 import { PostForm } from "./components.tsx";
-import { entries, Icon, type Section, sheetOf } from "./navigation.tsx";
+import { entries, Icon, roleFor, type Section, sheetOf } from "./navigation.tsx";
 import type { Notice } from "./notice.ts";
 import { mayAs } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
@@ -129,10 +129,10 @@ function Navigation(
     <div class="navigation">
       <nav aria-label="Dashboard">
         <ul>
-          {entries.filter((entry) => mayAs(session.role, entry.role)).map((entry) => (
+          {entries.filter((entry) => mayAs(session.role, roleFor(entry.section))).map((entry) => (
             <li>
               <a
-                href={entry.href}
+                href={`/dashboard/${entry.section}`}
                 {...(entry.section === section ? { "aria-current": "page" as const } : {})}
               >
                 <Icon name={entry.icon} />

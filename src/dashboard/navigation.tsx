@@ -1,59 +1,23 @@
+import type { Role } from "../people/person.ts";
 import type { SheetName } from "./assets.ts";
 
-/** Entries of the sidebar, in its order. */
+/** Entries of the sidebar, in its order. A section's pages are under `/dashboard/<section>`. */
 export const entries = [
-  {
-    section: "overview",
-    title: "Overview",
-    href: "/dashboard/overview",
-    icon: "chart",
-    role: "viewer",
-  },
-  {
-    section: "interactions",
-    title: "Interactions",
-    href: "/dashboard/interactions",
-    icon: "list",
-    role: "viewer",
-  },
-  { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key", role: "viewer" },
-  {
-    section: "playground",
-    title: "Playground",
-    href: "/dashboard/playground",
-    icon: "bubble",
-    role: "member",
-  },
-  {
-    section: "cohorts",
-    title: "Cohorts",
-    href: "/dashboard/cohorts",
-    icon: "groups",
-    role: "viewer",
-  },
-  { section: "evals", title: "Evals", href: "/dashboard/evals", icon: "check", role: "viewer" },
-  {
-    section: "exports",
-    title: "Exports",
-    href: "/dashboard/exports",
-    icon: "download",
-    role: "viewer",
-  },
-  {
-    section: "deletion",
-    title: "Data deletion",
-    href: "/dashboard/deletion",
-    icon: "trash",
-    role: "viewer",
-  },
-  {
-    section: "settings",
-    title: "Settings",
-    href: "/dashboard/settings",
-    icon: "sliders",
-    role: "viewer",
-  },
+  { section: "overview", title: "Overview", icon: "chart" },
+  { section: "interactions", title: "Interactions", icon: "list" },
+  { section: "keys", title: "API Keys", icon: "key" },
+  { section: "playground", title: "Playground", icon: "bubble" },
+  { section: "cohorts", title: "Cohorts", icon: "groups" },
+  { section: "evals", title: "Evals", icon: "check" },
+  { section: "exports", title: "Exports", icon: "download" },
+  { section: "deletion", title: "Data deletion", icon: "trash" },
+  { section: "settings", title: "Settings", icon: "sliders" },
 ] as const;
+
+/** The role that a section's entry is shown to. */
+export function roleFor(section: Section): Role {
+  return section === "playground" ? "member" : "viewer";
+}
 
 export type Section = (typeof entries)[number]["section"];
 

@@ -17,6 +17,7 @@ import {
   Fact,
   numberColumn,
   Older,
+  RowLink,
   Table,
   TimeCell,
   type Tone,
@@ -137,10 +138,11 @@ function deletionLine(deletion: Deletion, request: PageRequest) {
       <td class="number" data-label="Rows">{count(totalOf(counts))}</td>
       <td class="wide" data-label="Reason">{reason ?? <span class="muted">Via the API</span>}</td>
       <td class="actions">
-        <a class="button button-small" href={`${address}/${deletionId}`}>
-          {state === "done" ? "Receipt" : "Progress"}
-          <span class="visually-hidden">{` of ${exactTime(requestedAt)}`}</span>
-        </a>
+        <RowLink
+          href={`${address}/${deletionId}`}
+          text={state === "done" ? "Receipt" : "Progress"}
+          of={`of ${exactTime(requestedAt)}`}
+        />
       </td>
     </tr>
   );

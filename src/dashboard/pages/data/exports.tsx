@@ -14,6 +14,7 @@ import {
   Badge,
   Empty,
   numberColumn,
+  RowLink,
   Table,
   TimeCell,
   type Tone,
@@ -155,7 +156,8 @@ function spanText({ start, end }: Pick<ExportJob, "start" | "end">): string {
 }
 
 function jobLine(job: ExportJob, request: PageRequest) {
-  const { state, format, tables, requestId } = job;
+  const { state, format, tables } = job;
+  const page = `${address}/${job.requestId}`;
   return (
     <tr class={state === "deleted" || state === "failed" ? "faded" : ""}>
       <td class="name">
@@ -175,16 +177,14 @@ function jobLine(job: ExportJob, request: PageRequest) {
         ? (
           <td class="actions">
             {state === "ready"
-              ? (
-                <a class="button button-small" href={`${address}/${requestId}/file`} download>
-                  Download<span class="visually-hidden">{` ${describe(job)}`}</span>
-                </a>
-              )
+              ? <RowLink href={`${page}/file`} text="Download" of={describe(job)} download />
               : null}
-            <a class="button button-small button-danger" href={`${address}/${requestId}/delete`}>
-              {isOpen(job) ? "Cancel" : "Delete"}
-              <span class="visually-hidden">{` ${describe(job)}`}</span>
-            </a>
+            <RowLink
+              href={`${page}/delete`}
+              text={isOpen(job) ? "Cancel" : "Delete"}
+              of={describe(job)}
+              danger
+            />
           </td>
         )
         : null}

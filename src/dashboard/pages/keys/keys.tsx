@@ -15,6 +15,7 @@ import {
   Empty,
   LinkLine,
   PostForm,
+  RowLink,
   Table,
   Time,
   type Tone,
@@ -303,21 +304,14 @@ function stateTime(row: KeyRow, state: KeyState, now: Date) {
 }
 
 function KeyActions({ row, request }: { row: KeyRow; request: PageRequest }) {
+  const page = `/dashboard/keys/${row.id}`;
   return (
     <>
-      <a class="button button-small" href={`/dashboard/keys/${row.id}`}>
-        Edit<span class="visually-hidden">{` ${row.name}`}</span>
-      </a>
+      <RowLink href={page} text="Edit" of={row.name} />
       {row.isReplaced || !mayRotate(row, request)
         ? null
-        : (
-          <a class="button button-small" href={`/dashboard/keys/${row.id}/rotate`}>
-            Rotate<span class="visually-hidden">{` ${row.name}`}</span>
-          </a>
-        )}
-      <a class="button button-small button-danger" href={`/dashboard/keys/${row.id}/revoke`}>
-        Revoke<span class="visually-hidden">{` ${row.name}`}</span>
-      </a>
+        : <RowLink href={`${page}/rotate`} text="Rotate" of={row.name} />}
+      <RowLink href={`${page}/revoke`} text="Revoke" of={row.name} danger />
     </>
   );
 }

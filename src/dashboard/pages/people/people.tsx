@@ -22,6 +22,7 @@ import {
   describedBy,
   Field,
   PostForm,
+  RowLink,
   Table,
   TimeCell,
 } from "../../components.tsx";
@@ -319,9 +320,12 @@ function MemberLine({ member, keys, request, isOwner }: {
       {isOwner
         ? (
           <td class="actions">
-            <a class="button button-small button-danger" href={`${address}/${person.id}/remove`}>
-              Remove<span class="visually-hidden">{` ${person.name}`}</span>
-            </a>
+            <RowLink
+              href={`${address}/${person.id}/remove`}
+              text="Remove"
+              of={person.name}
+              danger
+            />
           </td>
         )
         : null}

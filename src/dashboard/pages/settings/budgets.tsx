@@ -18,7 +18,7 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { actionsColumn, numberColumn, PostForm, Table } from "../../components.tsx";
+import { actionsColumn, numberColumn, PostForm, RowLink, Table } from "../../components.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { submitOrExplain } from "../../faults.ts";
@@ -33,7 +33,7 @@ import {
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { exactTime, nameText } from "../../format.ts";
-import { RemoveLink, settingsList } from "./settings_page.tsx";
+import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
 
@@ -153,9 +153,11 @@ function BudgetTable(
           {mayChange
             ? (
               <td class="actions">
-                <RemoveLink
+                <RowLink
                   href={`${address}/remove?id=${encodeURIComponent(budget.id)}`}
-                  name={nameText(budgetScopeText(budget.scope))}
+                  text="Remove"
+                  of={nameText(budgetScopeText(budget.scope))}
+                  danger
                 />
               </td>
             )

@@ -62,12 +62,3 @@ export function settingsList(
     </>,
   );
 }
-
-/** The link in a row to remove its object; screen readers read `name` after "Remove". */
-export function RemoveLink({ href, name }: { href: string; name: string }) {
-  return (
-    <a class="button button-small button-danger" href={href}>
-      Remove<span class="visually-hidden">{` ${name}`}</span>
-    </a>
-  );
-}

@@ -7,12 +7,12 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { Badge, PostForm, Time } from "../../components.tsx";
+import { Badge, PostForm, RowLink, Time } from "../../components.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import type { Form } from "../../form.ts";
 import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import type { KeyVendor, VendorKeyTest } from "../../deps.ts";
-import { RemoveLink, settingsPage } from "./settings_page.tsx";
+import { settingsPage } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/vendor-keys";
 
@@ -207,7 +207,7 @@ function KeyForms(
                 Test<span class="visually-hidden">{` the key of ${name}`}</span>
               </button>
             </PostForm>
-            <RemoveLink href={`${action}/remove`} name={`the key of ${name}`} />
+            <RowLink href={`${action}/remove`} text="Remove" of={`the key of ${name}`} danger />
           </div>
         )
         : null}

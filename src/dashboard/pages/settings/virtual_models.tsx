@@ -8,7 +8,7 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { actionsColumn, Badge, PostForm, Table, TimeCell } from "../../components.tsx";
+import { actionsColumn, Badge, PostForm, RowLink, Table, TimeCell } from "../../components.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { type FieldErrors, sentence } from "../../faults.ts";
@@ -24,7 +24,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { RemoveLink, settingsList } from "./settings_page.tsx";
+import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/models";
 
@@ -221,10 +221,8 @@ function Actions({ name }: { name: string }) {
   const query = `?name=${encodeURIComponent(name)}`;
   return (
     <>
-      <a class="button button-small" href={`${address}/change${query}`}>
-        Change<span class="visually-hidden">{` ${name}`}</span>
-      </a>{" "}
-      <RemoveLink href={`${address}/remove${query}`} name={name} />
+      <RowLink href={`${address}/change${query}`} text="Change" of={name} />{" "}
+      <RowLink href={`${address}/remove${query}`} text="Remove" of={name} danger />
     </>
   );
 }

@@ -12,7 +12,14 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { actionsColumn, LinkLine, numberColumn, PostForm, Table } from "../../components.tsx";
+import {
+  actionsColumn,
+  LinkLine,
+  numberColumn,
+  PostForm,
+  RowLink,
+  Table,
+} from "../../components.tsx";
 import { count } from "../../amounts.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
@@ -27,7 +34,7 @@ import {
   TextField,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import { RemoveLink, settingsList } from "./settings_page.tsx";
+import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/webhooks";
 
@@ -149,9 +156,11 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
                 Test<span class="visually-hidden">{` ${hook.url}`}</span>
               </button>
             </PostForm>{" "}
-            <RemoveLink
+            <RowLink
               href={`${address}/remove?id=${encodeURIComponent(hook.id)}`}
-              name={hook.url}
+              text="Remove"
+              of={hook.url}
+              danger
             />
           </td>
         </tr>
