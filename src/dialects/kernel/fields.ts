@@ -46,6 +46,15 @@ export function requiredText(record: JsonRecord, name: string, within = ""): str
   return text;
 }
 
+/** Reads a list of strings; an empty one counts as not set. */
+export function stringsAt(value: unknown, path: string): string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
+    throw invalidValue(path, "expected an array of strings");
+  }
+  return value.length === 0 ? undefined : value;
+}
+
 export function memberPath(name: string, within: string): string {
   return within === "" ? name : `${within}.${name}`;
 }

@@ -8,6 +8,7 @@ import type {
 } from "./canonical_request.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { defined } from "../../base/defined.ts";
+import { stringsAt } from "./fields.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./dialect.ts";
@@ -117,14 +118,6 @@ const weightOf: Readonly<Record<SearchField, LossWeight>> = {
 };
 
 export const searchFields = Object.keys(weightOf) as readonly SearchField[];
-
-function stringsAt(value: unknown, path: string): string[] | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
-    throw invalidValue(path, "expected an array of strings");
-  }
-  return value.length === 0 ? undefined : value;
-}
 
 function countAt(value: unknown, path: string): number | undefined {
   if (value === undefined || value === null) return undefined;

@@ -155,8 +155,7 @@ function textOf(
   return parts.map((part) => part.text).join("") || undefined;
 }
 
-function encodeToolCall(part: AnswerPart): Record<string, unknown> {
-  if (part.kind !== "tool-call") throw new Error("not a tool call");
+function encodeToolCall(part: AnswerPart & { kind: "tool-call" }): Record<string, unknown> {
   const called = part.custom ? { type: "custom", custom: { name: part.name, input: part.text } } : {
     type: "function",
     // A call without arguments gets an empty object; clients fail to parse an empty text.

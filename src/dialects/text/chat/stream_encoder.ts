@@ -212,8 +212,11 @@ class ChatStreamEncoder implements StreamEncoder {
     return this.#call(choice, open.toolIndex, body);
   }
 
-  #media(choice: number, content: BlockKind, pieces: readonly string[]): string {
-    if (content.kind !== "media") return "";
+  #media(
+    choice: number,
+    content: BlockKind & { kind: "media" },
+    pieces: readonly string[],
+  ): string {
     const data = pieces.join("");
     if (content.media === "audio") {
       return this.#chunk(choice, { audio: { id: content.id ?? this.#context.id("audio_"), data } });

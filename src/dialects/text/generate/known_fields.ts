@@ -12,51 +12,32 @@ const part: KnownFieldSet = {
   fileData,
   functionCall: { name: true, args: true, id: true },
   functionResponse: {
-    name: true,
-    response: true,
-    id: true,
+    ...all("name response id"),
     parts: { inlineData, fileData, mediaResolution: { level: true } },
   },
   executableCode: { language: true, code: true, id: true },
   codeExecutionResult: { outcome: true, output: true, id: true },
-  thought: true,
-  thoughtSignature: true,
+  ...all("thought thoughtSignature"),
   mediaResolution: { level: true },
   // Reported elsewhere, with their own weight or as a whole.
-  toolCall: true,
-  toolResponse: true,
-  videoMetadata: true,
+  ...all("toolCall toolResponse videoMetadata"),
   cacheControl,
 };
 
 /** The fields of `generationConfig` that the decoder reads. */
-export const knownConfig = {
-  maxOutputTokens: true,
-  temperature: true,
-  topP: true,
-  topK: true,
-  stopSequences: true,
-  candidateCount: true,
-  seed: true,
-  frequencyPenalty: true,
-  presencePenalty: true,
-  responseLogprobs: true,
-  logprobs: true,
-  responseMimeType: true,
-  responseSchema: true,
-  responseJsonSchema: true,
+export const knownConfig: Readonly<Record<string, KnownFieldSet>> = {
+  ...all("maxOutputTokens temperature topP topK stopSequences candidateCount seed"),
+  ...all("frequencyPenalty presencePenalty responseLogprobs logprobs"),
+  ...all("responseMimeType responseSchema responseJsonSchema mediaResolution"),
   thinkingConfig: { includeThoughts: true, thinkingBudget: true, thinkingLevel: true },
-  mediaResolution: true,
-} as const satisfies Readonly<Record<string, KnownFieldSet>>;
+};
 
 /**
  * The fields of a generate request that the decoder reads, in camel case. Other members of `tools`
  * and `generationConfig` are reported elsewhere, with their own weights.
  */
 export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
-  model: true,
-  stream: true,
-  serviceTier: true,
+  ...all("model stream serviceTier"),
   contents: { role: true, parts: part },
   systemInstruction: { role: true, parts: { text: true, cacheControl } },
   tools: {

@@ -25,10 +25,8 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   search_result: { type: true, title: true, source: true, content: text, cache_control },
   tool_use: { type: true, id: true, name: true, input: true, caller: true, cache_control },
   tool_result: {
-    type: true,
-    tool_use_id: true,
+    ...all("type tool_use_id is_error"),
     content: (record) => block(record),
-    is_error: true,
     cache_control,
   },
   thinking: { type: true, thinking: true, signature: true },

@@ -12,7 +12,7 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { memberPath, numberAt, objectAt, oneOf, textAt } from "../../kernel/fields.ts";
+import { memberPath, numberAt, objectAt, oneOf, stringsAt, textAt } from "../../kernel/fields.ts";
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -85,7 +85,7 @@ function readSettings(
   found.set("temperature", numberAt(request, "temperature"), "temperature");
   found.set("topP", numberAt(request, "top_p"), "top_p");
   found.set("topK", numberAt(request, "top_k"), "top_k");
-  found.set("stop", readStop(request.stop_sequences), "stop_sequences");
+  found.set("stop", stringsAt(request.stop_sequences, "stop_sequences"), "stop_sequences");
   found.set("format", readFormat(request, unsupported), format);
   found.set("reasoning", readReasoning(request, unsupported), reasoning);
   found.set("user", readUser(request), "metadata.user_id");
@@ -99,14 +99,6 @@ function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): nu
   // The caller wants nothing written, only the prompt cached: no other dialect can do that.
   unsupported.push({ path: "max_tokens", value, weight: "meaning" });
   return 1;
-}
-
-function readStop(value: unknown): string[] | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
-    throw invalidValue("stop_sequences", "expected an array of strings");
-  }
-  return value.length === 0 ? undefined : value;
 }
 
 interface Choice {

@@ -34,9 +34,7 @@ const call: KnownFieldSet = {
 };
 const output: KnownFieldSet = {
   ...itemFields,
-  call_id: true,
-  name: true,
-  namespace: true,
+  ...all("call_id name namespace"),
   output: part,
   ...knownMark,
 };
