@@ -579,12 +579,5 @@ function of(
 function codeOf(vendorCall: VendorAccess, { status }: AttemptLogEntry) {
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;
-  const nothing = {
-    code: undefined,
-    type: undefined,
-    message: undefined,
-    param: undefined,
-    retryAfterSeconds: undefined,
-  };
-  return vendorCall.fault({ status, ...nothing }).code;
+  return vendorCall.fault(readVendorError({}, status)).code;
 }
