@@ -57,7 +57,7 @@ function pageOf(context: Context): string {
   return page("sign-in", { return_to: returnPath(wanted) });
 }
 
-/** Sends the browser to the provider, and puts the sign-in's secret into its cookie. */
+/** Sends the browser to the provider, and adds the sign-in's secret to its cookie. */
 async function begin(
   ctx: PageContext,
   provider: IdentityProvider,
@@ -80,7 +80,7 @@ async function begin(
       identity: null,
       expiresAt: new Date(now.getTime() + signInMs),
     }, now);
-    ctx.cookies.write(context, "sign_in", secret, signInMs / 1000);
+    writePending(ctx, context, [...pendingSecrets(ctx, context), secret].slice(-maxPending));
     return context.redirect(address, 303);
   } catch (thrown) {
     return await providerFailed(ctx, context, thrown);
@@ -93,11 +93,12 @@ async function finish(
   provider: IdentityProvider,
   context: Context,
 ): Promise<Response> {
-  const secret = ctx.cookies.read(context, "sign_in");
-  ctx.cookies.clear(context, "sign_in");
-  const flow = secret === undefined ? undefined : flowSecrets(secret);
   const state = context.req.query("state") ?? "";
-  if (!flow || !sameText(state, flow.state)) return await startedElsewhere(ctx, context);
+  const pending = pendingSecrets(ctx, context);
+  const secret = pending.find((each) => sameText(state, flowSecrets(each).state));
+  if (secret === undefined) return await startedElsewhere(ctx, context);
+  writePending(ctx, context, pending.filter((each) => each !== secret));
+  const flow = flowSecrets(secret);
   const now = ctx.clock.now();
   const started = await ctx.signIns.take(hashToken(state), now);
   if (!started || started.identity) return await startedElsewhere(ctx, context);
@@ -109,4 +110,17 @@ async function finish(
   } catch (thrown) {
     return await providerFailed(ctx, context, thrown);
   }
+}
+
+/** How many sign-ins a browser can have under way, each in a tab of its own. */
+const maxPending = 4;
+
+/** Returns the secrets of the browser's sign-ins under way, the oldest first. */
+function pendingSecrets(ctx: PageContext, context: Context): string[] {
+  return ctx.cookies.read(context, "sign_in")?.split(".").slice(-maxPending) ?? [];
+}
+
+function writePending(ctx: PageContext, context: Context, secrets: readonly string[]): void {
+  if (secrets.length === 0) ctx.cookies.clear(context, "sign_in");
+  else ctx.cookies.write(context, "sign_in", secrets.join("."), signInMs / 1000);
 }

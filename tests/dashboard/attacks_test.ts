@@ -21,8 +21,37 @@ Deno.test("a forged state is refused, and so is another browser's", async () => 
   forged.searchParams.set("state", "A".repeat(43));
   assert.equal((await world().browser().get(callback.href)).status, 400);
   assert.equal((await browser.get(forged.href)).status, 400);
-  // The sign-in that was tampered with is over for good.
-  assert.equal((await browser.get(callback.href)).status, 400);
+  // A link from elsewhere with any state must not end the sign-in that is under way.
+  assert.equal((await browser.get(callback.href)).status, 303);
+});
+
+Deno.test("sign-ins that one browser began in several tabs all succeed, in any order", async () => {
+  await world().owner();
+  const browser = world().browser();
+  const tabs = [];
+  for (const page of ["/dashboard/keys", "/dashboard/settings/people"]) {
+    const { location } = await beginSignIn(browser, `return_to=${page}`);
+    tabs.push({ page, callback: (await browser.get(location ?? "")).location ?? "" });
+  }
+  for (const { page, callback } of tabs) {
+    const done = await browser.get(callback);
+    assert.deepEqual([done.status, done.location], [303, page]);
+    assert.equal((await browser.get(callback)).status, 400, "once");
+  }
+  const left = [...browser.cookies.keys()].filter((name) => name.includes("sign_in"));
+  assert.deepEqual(left, []);
+});
+
+Deno.test("the cookie of sign-ins under way has a limit: the oldest is over", async () => {
+  await world().owner();
+  const first = await callbackOf(world());
+  const { browser } = first;
+  for (let tab = 0; tab < 4; tab++) await beginSignIn(browser);
+  const size = () => [...browser.cookies].join("").length;
+  const before = size();
+  await beginSignIn(browser);
+  assert.equal(size(), before);
+  assert.equal((await browser.get(first.callback.href)).status, 400);
 });
 
 Deno.test("a code is accepted once, whoever sends it", async () => {
