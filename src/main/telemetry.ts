@@ -75,13 +75,14 @@ export async function closeTelemetry(
   await Promise.all([tracing.close(), last]);
 }
 
-/** Limit on a collector's answer, of which only the status is used. */
+/** What is read of a collector's answer, so that its connection can be used again. */
 const maxAnswerBytes = 64 * 1024;
 
 function createPost(upstream: Upstream): PostToCollector {
   return async (sent) => {
     const answer = await upstream.call({ ...sent, method: "POST", retry: false });
-    await answer.body.readAll(maxAnswerBytes);
+    // Only the status counts: what the collector has accepted must not be sent again.
+    await answer.body.readAll(maxAnswerBytes).catch(() => {});
     return answer.status;
   };
 }

@@ -182,6 +182,31 @@ Deno.test("a collector that hangs holds nobody up: what is too much is dropped a
   }
 });
 
+Deno.test("a collector's status counts, however long its answer is: spans are sent once", async () => {
+  const statuses = [400, 200, 200];
+  await using collector = startCollector(() =>
+    new Response("x".repeat(1_000_000), { status: statuses.shift() ?? 200 })
+  );
+  await using service = await start(collector);
+  const call = async () => {
+    const { response } = await service.call((exchange) => exchange.answer(200, wholeAnswer));
+    await response.text();
+    return response.headers.get("x-transaction-id");
+  };
+  await call();
+  for (let look = 0; look < 400 && statuses.length > 2; look++) {
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  const taken = [await call()];
+  await collector.received(2);
+  taken.push(await call());
+  const spans = await collector.received(4);
+  const servers = spans.filter(({ kind }) => kind === 2);
+  assert.deepEqual(servers.map(({ attributes }) => attributes["gateway.transaction_id"]), taken);
+  const text = await (await service.fetch("/metrics")).text();
+  assert.match(text, /^gateway_spans_dropped_total 2$/m);
+});
+
 /** So many calls; only then are their times compared with those of untraced ones. */
 const longRound = Deno.env.get("TRACED_CALLS");
 
