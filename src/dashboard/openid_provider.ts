@@ -19,21 +19,10 @@ export function createOpenIdProvider(
 ): IdentityProvider {
   const client: oauth.Client = { client_id: clientId };
   const options = () => requestOptions(issuer);
-  /** The provider's keys, cached for some minutes and fetched again when a token names another. */
-  const jwks: oauth.JWKSCacheInput = {};
-  let found: Promise<oauth.AuthorizationServer> | undefined;
-  const discover = () => {
-    // After a failure the next sign-in asks the provider again.
-    found ??= read(issuer).catch((thrown) => {
-      found = undefined;
-      throw thrown;
-    });
-    return found;
-  };
   return {
     authorizeUrl: (flow) =>
       exchange(async () => {
-        const { authorization_endpoint: endpoint } = await discover();
+        const { authorization_endpoint: endpoint } = await discover(issuer);
         if (endpoint === undefined) throw new Error("the provider names no authorization endpoint");
         const scope = scopes ?? "openid email profile";
         const params = {
@@ -46,7 +35,7 @@ export function createOpenIdProvider(
       }),
     identify: (callback, flow) =>
       exchange(async () => {
-        const server = await discover();
+        const server = await discover(issuer);
         const params = oauth.validateAuthResponse(server, client, callback, flow.state);
         const answer = await oauth.authorizationCodeGrantRequest(
           server,
@@ -63,10 +52,7 @@ export function createOpenIdProvider(
         });
         // TLS alone would be allowed to vouch for the issuer (OpenID Connect Core 1.0 §3.1.3.7);
         // the token's signature is checked too.
-        await oauth.validateApplicationLevelSignature(server, answer, {
-          ...options(),
-          [oauth.jwksCache]: jwks,
-        });
+        await oauth.validateApplicationLevelSignature(server, answer, options());
         const claims = oauth.getValidatedIdTokenClaims(tokens);
         if (!claims) throw new ProviderError("unreachable", "there is no ID token", undefined);
         if (isWhole(claims, roles) || server.userinfo_endpoint === undefined) {
@@ -97,7 +83,11 @@ function joined(claims: Claims, more: Claims): Claims {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-async function read(issuer: string): Promise<oauth.AuthorizationServer> {
+/**
+ * Reads the provider's configuration, for each request anew: a provider may change addresses and
+ * keys at any time. The library caches keys with the returned object.
+ */
+async function discover(issuer: string): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer);
   const answer = await oauth.discoveryRequest(url, {
     algorithm: "oidc",

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
@@ -6,7 +7,10 @@ export interface RealProvider {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Makes the service known to it, which it must be before the first sign-in. */
+  /**
+   * Makes the service known to it, which it must be before the first sign-in. Each time it signs
+   * with a new key from then on, and publishes only that one.
+   */
   register(redirectUri: string): void;
   /** The groups that people are in from now on, by their name. */
   readonly groups: Map<string, readonly string[]>;
@@ -40,6 +44,7 @@ export async function startRealProvider(): Promise<RealProvider> {
           redirect_uris: [redirectUri],
         }],
         cookies: { keys: ["key of a test"] },
+        jwks: { keys: [newKey()] },
         pkce: { required: () => true },
         claims: {
           openid: ["sub"],
@@ -66,4 +71,9 @@ export async function startRealProvider(): Promise<RealProvider> {
         server.closeAllConnections();
       }),
   };
+}
+
+function newKey() {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return { ...privateKey.export({ format: "jwk" }), use: "sig" };
 }

@@ -136,7 +136,7 @@ async function arrive(browser: BrowserClient, provider: RealProvider, name: stri
   return await browser.follow(back);
 }
 
-Deno.test("a real OpenID provider's groups decide who comes in, and as what", async () => {
+Deno.test("a real OpenID provider's groups decide who comes in, and as what, whichever key it signs with", async () => {
   const provider = await startRealProvider();
   try {
     await using service = await startTestService({
@@ -162,6 +162,10 @@ Deno.test("a real OpenID provider's groups decide who comes in, and as what", as
     const again = new BrowserClient(service.baseUrl);
     assert.equal((await arrive(again, provider, "vera")).status, 200);
     assert.equal((await again.get("/dashboard/settings/models/new")).status, 200);
+    // The provider changes its key.
+    provider.register(`${service.baseUrl}/dashboard/callback`);
+    const later = new BrowserClient(service.baseUrl);
+    assert.equal((await arrive(later, provider, "vera")).status, 200);
   } finally {
     await provider.close();
   }
