@@ -7,6 +7,7 @@ import {
   jsonLimits,
 } from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { parseInSteps } from "../base/parse_in_steps.ts";
 
 /** A stored request as a JSON value, with the `Step` in which to process it. */
@@ -27,13 +28,13 @@ export async function rereadRequest(
   accountId: number,
 ): Promise<RereadRequest> {
   if (text.length <= lightUnits) {
-    return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
+    return { value: parseExactly(text), step: runAtOnce, release: () => {} };
   }
   const who: HeavyWorker = { key: String(accountId), hasNoTimeout: true };
   const count = new JsonCount(jsonLimits);
   await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {
-    return { value: JSON.parse(text), step: runAtOnce, release: () => {} };
+    return { value: parseExactly(text), step: runAtOnce, release: () => {} };
   }
   const release = await room.enter(Math.max(count.values, heavyValues), who);
   try {

@@ -1,3 +1,4 @@
+import { parseExactly } from "./exact_json.ts";
 import { type JsonCount, type LargeSpans, largeSpanUnits } from "./json_count.ts";
 import { skipSpace, skipString } from "./json_text.ts";
 
@@ -218,7 +219,7 @@ function parsePiece(
   after: string,
 ): unknown {
   try {
-    return JSON.parse(before + text.slice(start, end) + after);
+    return parseExactly(before + text.slice(start, end) + after);
   } catch (thrown) {
     const found = thrown instanceof Error ? /position (\d+)/.exec(thrown.message)?.[1] : undefined;
     const position = found === undefined ? undefined : Number(found) - before.length + start;

@@ -19,6 +19,7 @@ import { systemSetTimer } from "../base/deadline.ts";
 import { finish, type Steps } from "../base/steps.ts";
 import { countValues, countValuesInSteps, findDuplicateName } from "../base/duplicate_names.ts";
 import { joinAndFree } from "../base/bytes.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import type { HttpRequest } from "./http_request.ts";
 
 /** The parts of a request that reading its body needs. */
@@ -191,7 +192,7 @@ export async function readJson(
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     const value = () => {
       const parsed = parseJson(text);
-      if (countValues(parsed) !== count.values) throw finish(duplicateIn(text));
+      if (countValues(parsed) !== count.values) finish(refuseDuplicate(text));
       return parsed;
     };
     return { text, value, step: runAtOnce };
@@ -294,16 +295,18 @@ function* parsing(
   } catch (thrown) {
     throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
   }
-  if ((yield* countValuesInSteps(value)) !== count.values) throw yield* duplicateIn(text);
+  if ((yield* countValuesInSteps(value)) !== count.values) yield* refuseDuplicate(text);
   return value;
 }
 
 /**
- * Returns the fault of a body with more values than were parsed, so that an object in it has a name
- * twice: a vendor might read the other value than the one that is limited and priced.
+ * Refuses a body if an object in it has a name twice: a vendor might read the other value than the
+ * one that is limited and priced. Called if fewer values were parsed than counted, which alone is no
+ * proof.
  */
-function* duplicateIn(text: string): Steps<Fault> {
-  return invalidValue((yield* findDuplicateName(text)) ?? "body", "duplicate field");
+function* refuseDuplicate(text: string): Steps<void> {
+  const path = yield* findDuplicateName(text);
+  if (path !== undefined) throw invalidValue(path, "duplicate field");
 }
 
 interface Reading {
@@ -416,7 +419,7 @@ export function parseJson(text: string): unknown {
     });
   }
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch (thrown) {
     // Only the position: the engine's message quotes the text around it, which may be a prompt.
     const position = thrown instanceof Error

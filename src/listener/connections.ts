@@ -283,10 +283,11 @@ export class Connections {
    */
   #endInOrder({ connection, socket }: Held): void {
     const { destroySoon } = socket;
-    socket.destroySoon = () => {
+    const endInOrder = () => {
       if (connection.isRefused || connection.isBodyComplete) destroySoon.call(socket);
       else socket.end();
     };
+    socket.destroySoon = endInOrder;
   }
 
   #beginNext(held: Held): void {

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
 
 /** JSON of unknown shape: vendors' answers and callers' open objects. */
@@ -87,7 +88,7 @@ export function asString(value: unknown): string | undefined {
 /** Parses a JSON text; undefined if it isn't JSON. */
 export function jsonValue(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }

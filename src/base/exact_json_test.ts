@@ -1,0 +1,49 @@
+import assert from "@std/assert";
+import { parseExactly } from "./exact_json.ts";
+import { JsonCount } from "./json_count.ts";
+import { parseInSteps } from "./parse_in_steps.ts";
+import { finish } from "./steps.ts";
+
+const limits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 };
+
+/** Names as callers may write them, and such that V8 takes for them once it has seen them. */
+const names = [
+  ["n", "\\u006e", "\\\\"],
+  ["model", "mode\\u006c", "mode\\\\"],
+  ["max_tokens", "max\\u005ftokens", "max\\\\u005ft"],
+  ["größe", "gr\\u00f6\\u00dfe", "gr\\\\u0"],
+];
+
+for (const [name, escaped, expected] of names) {
+  Deno.test(`the name ${escaped} is ${name}, whatever was parsed before`, () => {
+    const body = (last: string) => `{"first":{"a":"\\"\\\\"},"second":[], "${last}" : 5}`;
+    const retained = Array.from({ length: 5 }, () => parseExactly(body(expected!)));
+    assert.equal(Object.keys(retained[0] as object).length, 3);
+    const right = { first: { a: '"\\' }, second: [], [name!]: 5 };
+    assert.deepEqual(parseExactly(body(escaped!)), right);
+    const count = new JsonCount(limits, 8);
+    count.add(body(escaped!));
+    const inSteps = finish(parseInSteps(body(escaped!), count, { stepUnits: 4 }));
+    assert.deepEqual(inSteps, right);
+  });
+}
+
+Deno.test("other texts are what the runtime's parser makes of them, errors too", () => {
+  for (
+    const text of [
+      '{"a\\"b\\\\":"x\\ny","c":["\\u0041:",":"],"\\n":1,"__proto__":{"\\u0061":2}}',
+      '"\\u0061"',
+      '["{\\"a\\\\u0062\\": 1}"]',
+    ]
+  ) assert.deepEqual(parseExactly(text), JSON.parse(text));
+  for (const text of ['{"\\u0061":1,}', '{"\\u00":1}', '{"a\\', '"\\u0061":']) {
+    const messageOf = (parse: (text: string) => unknown) => {
+      try {
+        return parse(text);
+      } catch (thrown) {
+        return (thrown as Error).message;
+      }
+    };
+    assert.equal(messageOf(parseExactly), messageOf(JSON.parse), text);
+  }
+});
