@@ -69,7 +69,7 @@ function TopUsers({ overview: { topUsers, total }, range }: Omit<StandingProps, 
               >
                 {nameText(value)}
               </a>
-              <span class="muted nowrap" title={exactUsd(costNanos)}>
+              <span class="muted" title={exactUsd(costNanos)}>
                 {`${usd(costNanos)}, ${percent(Number(costNanos), Number(total.costNanos))}`}
               </span>
             </div>
@@ -135,7 +135,7 @@ function Cap({ cap }: { cap: CapUse }) {
           : share >= nearShare
           ? <Badge tone="warn">Near</Badge>
           : null}
-        <span class="muted nowrap">
+        <span class="muted">
           {`${usd(cap.spentNanos)} of ${usd(cap.capNanos)} a ${cap.period}, ${
             percent(Number(cap.spentNanos), Number(cap.capNanos))
           }`}
