@@ -175,10 +175,13 @@ Deno.test("actions cast a shadow only over cells that scroll behind them", async
   await using world = await startAsOwner();
   const { page, service } = world;
   await service.createKey("--name", "checkout", "--cap-day-usd", "5", "--cap-month-usd", "100");
+  // The shadow follows the scroll position with the next frame.
   const shadow = () =>
-    page.evaluate<boolean>(
-      `getComputedStyle(document.querySelector("td.actions")).boxShadow !== "none"`,
-    );
+    page.evaluate<boolean>(`new Promise((resolve) => {
+      const look = () =>
+        resolve(getComputedStyle(document.querySelector("td.actions")).boxShadow !== "none");
+      requestAnimationFrame(() => requestAnimationFrame(look));
+    })`);
   const scrollTo = (left: number) =>
     page.evaluate(`document.querySelector(".table").scrollTo(${left}, 0)`);
   await page.setViewportSize({ width: 1600, height: 900 });
