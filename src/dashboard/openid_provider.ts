@@ -84,8 +84,8 @@ function joined(claims: Claims, more: Claims): Claims {
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the provider's configuration, for each request anew: a provider may change addresses and
- * keys at any time. The library caches keys with the returned object.
+ * Reads the provider's configuration. Not cached, since a provider may change its endpoints and keys
+ * at any time; the library caches keys with the returned object.
  */
 async function discover(issuer: string): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer);

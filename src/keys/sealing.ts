@@ -21,6 +21,10 @@ export class UnsealError extends Error {
 export const masterKeyForm =
   "32 bytes in base64 (44 characters), such as 'openssl rand -base64 32' prints";
 
+export function isMasterKey(text: Secret): boolean {
+  return /^[A-Za-z0-9+/]{43}=$/.test(text.reveal());
+}
+
 /** 32 bytes that seal vendor keys with AES-256-GCM; prints without them. */
 export class MasterKey {
   /** Tells master keys apart without giving one away: an HMAC under the key, 64 hex digits. */
@@ -31,9 +35,7 @@ export class MasterKey {
 
   /** Takes 32 bytes in base64; throws an Error without the value when it is anything else. */
   constructor(text: Secret) {
-    if (!/^[A-Za-z0-9+/]{43}=$/.test(text.reveal())) {
-      throw new Error(`expected ${masterKeyForm}`);
-    }
+    if (!isMasterKey(text)) throw new Error(`expected ${masterKeyForm}`);
     const bytes = Buffer.from(text.reveal(), "base64");
     this.#text = text;
     // Each use has its own key, so that neither reveals anything about the other.

@@ -2,7 +2,7 @@ import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
 import { withoutEnd } from "../base/trim.ts";
 import { nearestNames } from "../base/nearest_names.ts";
 import { Secret } from "../base/secret.ts";
-import { masterKeyForm } from "../keys/sealing.ts";
+import { isMasterKey, masterKeyForm } from "../keys/sealing.ts";
 
 /** An invalid value in the environment; the message is one line for the operator. */
 export class ConfigError extends Error {
@@ -107,7 +107,7 @@ export class EnvironmentReader {
 
   masterKey(name: string): Secret | undefined {
     const secret = this.secret(name);
-    if (secret === undefined || /^[A-Za-z0-9+/]{43}=$/.test(secret.reveal())) return secret;
+    if (secret === undefined || isMasterKey(secret)) return secret;
     throw invalid(name, masked, masterKeyForm);
   }
 
