@@ -14,6 +14,9 @@ const service = shared(() =>
   startScriptedService({ FIRST_BYTE_TIMEOUT_MS: "1500", IDLE_TIMEOUT_MS: "600" })
 );
 
+/** Only silence ends by the clock: on a busy machine, other endings may take longer to arrive. */
+const patient = shared(() => startScriptedService());
+
 /** A stream that begins well and ends badly, and what the caller sees behind its beginning. */
 interface BadEnding {
   name: string;
@@ -192,7 +195,8 @@ Deno.test("a stream that ends badly ends with an error event, is tried once, and
 });
 
 async function play(ending: BadEnding): Promise<void> {
-  const { response, tries } = await service().call(ending.script, { stream: true });
+  const { call, row: rowOf } = ending.error?.type === "timeout_error" ? service() : patient();
+  const { response, tries } = await call(ending.script, { stream: true });
   assert.equal(response.status, 200);
   for (const [name, value] of Object.entries(securityHeaders)) {
     assert.equal(response.headers.get(name), value);
@@ -216,7 +220,7 @@ async function play(ending: BadEnding): Promise<void> {
     assert.equal(rest, "");
   }
   assert.equal(tries.length, 1, "never again after a byte went out");
-  const row = await service().row(response.headers.get("x-transaction-id"));
+  const row = await rowOf(response.headers.get("x-transaction-id"));
   const { status, http_status, error_code, finish_reason, billing_basis } = row;
   assert.deepEqual({ status, http_status, error_code, finish_reason, billing_basis }, {
     status: ending.status,
