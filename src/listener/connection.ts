@@ -50,7 +50,7 @@ export class Connection {
   /** Since when the next head is awaited. */
   #waitingMs: number;
   #headBegan = false;
-  /** The last look found it idle for too long. */
+  /** The last check found it idle for too long. */
   #wasIdle = false;
   #read = 0;
   #readMs = 0;
@@ -138,7 +138,7 @@ export class Connection {
     const waitedMs = nowMs - this.#waitingMs;
     if (this.isServed && !this.#headBegan) {
       // If the event loop was busy, the next request may wait unread in the socket, and closing the
-      // connection would lose it. It is read before the next look.
+      // connection would lose it. It is read before the next check.
       const isIdle = waitedMs >= this.#limits.idleMs;
       const isOverdue = isIdle && this.#wasIdle;
       this.#wasIdle = isIdle;

@@ -52,7 +52,7 @@ const overheadBytes = { inAll: 8 * 1024, ofAPiece: 64 };
 /** Bounds what surrounds a body's chunks (extensions, trailers). */
 export class ChunkWatch {
   #message: CountedMessage | undefined;
-  /** Undefined until the body is first looked at. */
+  /** Undefined until the body is first checked. */
   #beforeBody: number | undefined;
   #pieces = 0;
 

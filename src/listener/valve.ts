@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * Shuts off what a socket reads, for our own reasons, while the runtime pauses and resumes it for
- * its own: it resumes a socket at the end of each request, of which one piece may hold hundreds.
+ * Stops a socket's reading for our own reasons, while the runtime pauses and resumes it for its own:
+ * it resumes a socket at the end of each request, and one piece may contain hundreds.
  */
 export class Valve {
   readonly #socket: Socket;

@@ -66,8 +66,9 @@ const encoder = new TextEncoder();
 /** Whether `room` has room for a record, whatever its characters. */
 function fits({ id, body, request, response, media }: JournalRecord, room: Buffer): boolean {
   const units = id.length + body.length + (request?.length ?? 0) + (response?.length ?? 0);
-  // A UTF-16 unit takes at most three bytes of UTF-8.
-  return media.length === 0 && headLength + fixedLength + 3 * units <= room.length;
+  // A UTF-16 unit takes at most three bytes of UTF-8. Never all of the room: a buffer that a record
+  // fills is freed when it has been written (`released`).
+  return media.length === 0 && headLength + fixedLength + 3 * units < room.length;
 }
 
 function lengthOf({ id, body, request, response, media }: JournalRecord): number {
