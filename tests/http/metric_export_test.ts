@@ -127,18 +127,19 @@ Deno.test("a collector that hangs is asked once at a time; back, it gets what it
     for (let calls = 0; calls < 5; calls++) await call(service);
     await new Promise((resolve) => setTimeout(resolve, 500));
     assert.equal(asked(), 1);
-    const isAway = (line: string) => line.includes("job=metric_export");
-    const [line] = await until(() => {
-      const found = service.log.filter(isAway);
-      return found.length > 0 ? found : undefined;
-    });
+    const linesOfJob = () => service.log.filter((line) => line.includes("job=metric_export"));
+    const line = await until(() => linesOfJob()[0]);
     assert.match(
-      line!,
+      line,
       /a background job failed .*reason="the collector of metrics can't be reached"/,
     );
     hangs = false;
     await until(() => collector.metrics.find(({ metrics }) => callsIn(metrics) === 5));
-    assert.equal(service.log.filter(isAway).length, 1, "one line for one outage");
+    // The collector has the metrics before the job has its answer.
+    await until(() => linesOfJob()[1]);
+    const [, recovery, ...further] = linesOfJob();
+    assert.match(recovery!, /a background job works again/);
+    assert.deepEqual(further, [], "two lines for one outage");
   } finally {
     forever.resolve(new Response());
     await collector[Symbol.asyncDispose]();
