@@ -120,13 +120,15 @@ Deno.test("a collector that hangs is asked once at a time; back, it gets what it
     hangs && path === "/v1/metrics" ? forever.promise : new Response()
   );
   try {
+    const startedMs = Date.now();
     await using service = await start(collector, { OTEL_EXPORTER_OTLP_TIMEOUT: "2000" });
     const asked = () => collector.requests.filter(({ path }) => path === "/v1/metrics").length;
     await until(() => asked() > 0 || undefined);
-    // Many intervals pass within the time limit of that request.
     for (let calls = 0; calls < 5; calls++) await call(service);
     await new Promise((resolve) => setTimeout(resolve, 500));
-    assert.equal(asked(), 1);
+    // Many intervals passed within the time limit of each request, 2 s.
+    const atMost = 1 + Math.floor((Date.now() - startedMs) / 2_000);
+    assert.ok(asked() <= atMost, `${asked()} requests, where ${atMost} had the time`);
     const linesOfJob = () => service.log.filter((line) => line.includes("job=metric_export"));
     const line = await until(() => linesOfJob()[0]);
     assert.match(
