@@ -294,7 +294,9 @@ export async function claimReached(
   for (const row of rows) {
     const { id: budgetId, ...budget } = readBudget(row);
     const [startsAt, spentNanos] = [row.starts_at as Date, row.spent_nanos as bigint];
-    const limitNanos = limitAt(budget, now);
+    // A period that has ended is judged by the limit that it ended with.
+    const current = periodStart(budget.per, now);
+    const limitNanos = limitAt(budget, startsAt < current ? new Date(current.getTime() - 1) : now);
     const reached = reachedPercents.filter((percent) =>
       percent > Number(row.notified_percent) && spentNanos * 100n >= limitNanos * BigInt(percent)
     );

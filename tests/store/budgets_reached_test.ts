@@ -1,0 +1,67 @@
+import assert from "@std/assert";
+import type { BudgetSpan, RaisedLimit } from "../../src/budgets/budget.ts";
+import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
+import { claimReached, createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import type { Database } from "../../src/database/database.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { newAccount } from "./samples.ts";
+
+const noon = new Date("2026-11-30T12:00:00Z");
+const midnight = new Date("2026-12-01T00:00:00Z");
+
+/** A budget of 100 on an account of its own that has spent `nanos` at noon. */
+async function spentBudget(
+  database: Database,
+  { nanos, raised = null, per = "day" }: {
+    nanos: bigint;
+    raised?: RaisedLimit | null;
+    per?: BudgetSpan;
+  },
+) {
+  const accountId = await newAccount(database, crypto.randomUUID());
+  await createBudgetStore(database).set(crypto.randomUUID(), {
+    ...{ accountId, scope: { kind: "account", name: "" }, per, limitNanos: 100n, raised },
+  }, { now: noon, prior: () => Promise.resolve(0n) });
+  const call: BudgetedCall = {
+    ...{ transactionId: crypto.randomUUID(), accountId, app: null, userId: null, createdAt: noon },
+    ...{ chargedNanos: nanos, leaseIds: [], fromLeaseNanos: 0n },
+  };
+  await database.transaction((tx) => postBudgetCharges(tx, [call]));
+  /** The percentages and limits that are claimed at a time. */
+  return async (at: Date) =>
+    (await database.transaction((tx) => claimReached(tx, at, [accountId])))
+      .map(({ percent, limitNanos }) => [percent, limitNanos]);
+}
+
+const afterMidnight = (ms: number) => new Date(midnight.getTime() + ms);
+
+eachDatabase(
+  "a limit raised until a period's end is the one by which the ended period is judged",
+  async (database) => {
+    const raised = { nanos: 1_000n, until: midnight };
+    for (const per of ["day", "month"] as const) {
+      const claim = await spentBudget(database, { nanos: 120n, raised, per });
+      assert.deepEqual(await claim(noon), []);
+      assert.deepEqual(await claim(afterMidnight(1)), [], `12 % of the ${per} were spent`);
+    }
+    // Raised until within the period, it is the budget's own limit that calls are refused by now.
+    const claim = await spentBudget(database, {
+      nanos: 120n,
+      raised: { nanos: 1_000n, until: new Date(noon.getTime() + 1) },
+    });
+    assert.deepEqual(await claim(noon), []);
+    assert.deepEqual(await claim(midnight), [[80, 100n], [95, 100n], [100, 100n]]);
+  },
+);
+
+eachDatabase(
+  "a percentage is claimed from exactly there on, and until ten minutes after the period",
+  async (database) => {
+    assert.deepEqual(await (await spentBudget(database, { nanos: 94n }))(noon), [[80, 100n]]);
+    const late = await spentBudget(database, { nanos: 95n });
+    assert.deepEqual(await late(afterMidnight(600_000 - 1)), [[80, 100n], [95, 100n]]);
+    assert.deepEqual(await late(afterMidnight(600_000 - 1)), [], "once");
+    const tooLate = await spentBudget(database, { nanos: 95n });
+    assert.deepEqual(await tooLate(afterMidnight(600_000)), []);
+  },
+);
