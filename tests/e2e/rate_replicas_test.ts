@@ -3,6 +3,7 @@ import { callControl } from "../../src/admin/control.ts";
 import { startService } from "../support/process.ts";
 import { asked, postgresSite } from "../support/money.ts";
 import { promisedMs } from "../support/quiet.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 /** How long the refill is watched. */
 const watchedMs = 5_000;
@@ -22,7 +23,7 @@ postgresSite(
     const at = services.map((one) => asked(one, key));
     /** Whether the request was admitted; what the headers say has to fit. */
     const ask = async (process: number): Promise<boolean> => {
-      const answer = await at[process % 3]!.fetch("/api/v1/status");
+      const answer = await untilAdmitted(() => at[process % 3]!.fetch("/api/v1/status"));
       await answer.body?.cancel();
       assert.equal(answer.headers.get("x-ratelimit-limit"), "60");
       const remaining = Number(answer.headers.get("x-ratelimit-remaining"));

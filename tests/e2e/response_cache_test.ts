@@ -11,6 +11,7 @@ import {
 } from "../support/cached_calls.ts";
 import type { TestService } from "../support/service.ts";
 import { scriptedModel, streamEvents, wholeAnswer } from "../support/service_scripted.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 const path = "/vendor-b/v1/chat/completions";
 const ttl = { "x-cache-ttl": "3600" };
@@ -67,7 +68,9 @@ function withVendor(
 }
 
 async function ask(service: TestService, body: unknown, headers = {}): Promise<CachedReply> {
-  return await cachedReply(await service.post(path, body, { ...ttl, ...headers }));
+  return await cachedReply(
+    await untilAdmitted(() => service.post(path, body, { ...ttl, ...headers })),
+  );
 }
 
 withVendor("50 equal calls at once ask the vendor once, whole and streamed", async (

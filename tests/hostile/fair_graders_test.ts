@@ -4,6 +4,7 @@
  */
 import assert from "@std/assert";
 import { shared, startSimulatedService, type TestService } from "../support/service.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 import { within } from "../support/within.ts";
 
 const path = "/api/v1/evals";
@@ -20,12 +21,14 @@ Deno.test("another's evaluation is taken in and ends before most of one tenant's
   await call(service, attacker, `Hello [say:${"a".repeat(40)}!]`);
   const hangUp = new AbortController();
   const ask = (key: string, graders: unknown[]) =>
-    service.fetch(path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model, filters: {}, graders }),
-      ...key === attacker ? { signal: hangUp.signal } : {},
-    });
+    untilAdmitted(() =>
+      service.fetch(path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ model, filters: {}, graders }),
+        ...key === attacker ? { signal: hangUp.signal } : {},
+      })
+    );
 
   const refused: { code: string; after: string | null }[] = [];
   const full = Promise.withResolvers<void>();

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
 import { type Environment, startTestService } from "../support/service.ts";
 import { scriptedModel, streamEvents, wholeAnswer } from "../support/service_scripted.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 const keys = ["key-number-one", "key-number-two", "key-number-three"] as const;
 type Key = typeof keys[number];
@@ -33,10 +34,13 @@ async function start(behaviour: Behaviour, env: Environment = {}) {
     await vendor.close();
   };
   const call = async (stream = false, headers: Record<string, string> = {}) => {
-    const response = await service.post("/chat/v1/chat/completions", {
+    const body = {
       ...{ model: `vendor-b/${scriptedModel}`, stream },
       messages: [{ role: "user", content: "Hello" }],
-    }, headers);
+    };
+    const response = await untilAdmitted(() =>
+      service.post("/chat/v1/chat/completions", body, headers)
+    );
     return { response, text: await response.text() };
   };
   return { ...service, seen, call, [Symbol.asyncDispose]: stop };
@@ -101,19 +105,17 @@ Deno.test("calls at the same time never fail either, and each is charged once", 
 });
 
 Deno.test("a limited key is used again once its time is over", async () => {
-  let isOver = false;
+  const usedMs: number[] = [];
   await using service = await start({
     "key-number-two": (exchange) =>
-      isOver
+      usedMs.push(performance.now()) > 1
         ? exchange.answer(200, wholeAnswer)
         : exchange.answer(429, { error: { message: "Slow." } }, { "retry-after": "1" }),
   });
-  for (let index = 0; index < 6; index++) await service.call();
-  assert.equal(service.seen.filter((key) => key === "key-number-two").length, 1);
-  isOver = true;
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  for (let index = 0; index < 3; index++) await service.call();
-  assert.equal(service.seen.filter((key) => key === "key-number-two").length, 2);
+  // Other keys answer until the second has rested for its second, however long a call takes.
+  while (usedMs.length < 2) await service.call();
+  const [limitedMs, againMs] = usedMs as [number, number];
+  assert.ok(againMs - limitedMs >= 1_000, `again after ${againMs - limitedMs} ms`);
 });
 
 Deno.test("an error about the key under a good status rests the key, and the next is asked", async () => {

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { FakeExchange } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 import { scriptedLabel, startScriptedVendors } from "./scripted_vendors.ts";
 import { spokenText, vendorWords } from "./vendor_words.ts";
 
@@ -74,12 +75,14 @@ async function ask(
     asked.push({ model, body });
     return (options.acts[model] ?? answered)(exchange, model);
   });
-  const response = await at.post(options.path ?? "/chat/v1/chat/completions", {
+  const body = {
     model: options.model,
     max_tokens: 100,
     messages: [{ role: "user", content: word }],
     ...options.body,
-  }, options.headers);
+  };
+  const path = options.path ?? "/chat/v1/chat/completions";
+  const response = await untilAdmitted(() => at.post(path, body, options.headers));
   return { response, text: await response.text(), asked };
 }
 

@@ -12,6 +12,7 @@ import {
   type Site,
   startPayingVendor,
 } from "../support/money.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 /** What a budget's command answers; amounts as in the public JSON. */
 interface Shown {
@@ -29,7 +30,10 @@ async function admin<T>(site: Site, ...args: string[]): Promise<T> {
 
 async function atOnce(at: ReturnType<typeof asked>, count: number, text?: string) {
   return await Promise.all(
-    Array.from({ length: count }, () => at.post(chatPath, chatBody(text)).then(outcomeOf)),
+    Array.from(
+      { length: count },
+      () => untilAdmitted(() => at.post(chatPath, chatBody(text))).then(outcomeOf),
+    ),
   );
 }
 

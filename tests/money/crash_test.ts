@@ -16,6 +16,7 @@ import {
   soundBalance,
   startPayingVendor,
 } from "../support/money.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 const cent = 10_000_000n;
 
@@ -28,7 +29,7 @@ async function statuses(service: ServiceProcess, key: string, count: number): Pr
   const outcomes = await Promise.all(
     Array.from(
       { length: count },
-      () => asked(service, key).post(chatPath, chatBody()).then(outcomeOf),
+      () => untilAdmitted(() => asked(service, key).post(chatPath, chatBody())).then(outcomeOf),
     ),
   );
   return outcomes.map(({ status }) => status).sort();
@@ -42,7 +43,7 @@ async function killInTheMiddle(service: ServiceProcess, vendor: PayingVendor): P
   assert.equal((await asked(service, key).rows()).length, 10);
   const readers = await Promise.all(Array.from({ length: 50 }, async () => {
     const body = chatBody("[hold] Talk.", { stream: true });
-    const answer = await asked(service, key).post(chatPath, body);
+    const answer = await untilAdmitted(() => asked(service, key).post(chatPath, body));
     assert.equal(answer.status, 200);
     const reader = answer.body!.getReader();
     assert.ok((await reader.read()).value!.length > 0, "the stream has begun");

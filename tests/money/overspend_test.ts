@@ -16,6 +16,7 @@ import {
   soundBalance,
   startPayingVendor,
 } from "../support/money.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 type Service = Parameters<typeof asked>[0];
 
@@ -24,7 +25,7 @@ async function atOnce(service: Service, key: string, count: number): Promise<Out
   return await Promise.all(
     Array.from(
       { length: count },
-      () => asked(service, key).post(chatPath, chatBody()).then(outcomeOf),
+      () => untilAdmitted(() => asked(service, key).post(chatPath, chatBody())).then(outcomeOf),
     ),
   );
 }
