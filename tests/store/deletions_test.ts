@@ -442,6 +442,8 @@ onPostgres("one process is at a deletion at a time, and another takes a dead one
   assert.equal(other?.tombstone.deletionId, second.deletionId);
   assert.deepEqual(other?.selectors, second.selectors, "times too");
   assert.equal(await three.claim(), undefined);
+  // Its thousandth failure, after days.
+  await db.query("update deletions set attempts = 1024 where deletion_id = $1", [first.deletionId]);
   await store.postpone(first.deletionId);
   assert.equal(await three.claim(), undefined, "it waits after a failure");
   await two.release(second.deletionId);

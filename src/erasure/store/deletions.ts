@@ -195,7 +195,7 @@ function claimsOf(
     postpone: (deletionId) =>
       unclaim(
         deletionId,
-        "clock_timestamp() + least(power(2, attempts), 300) * interval '1 second'",
+        "clock_timestamp() + least(power(2, least(attempts, 9)), 300) * interval '1 second'",
       ),
     release: (deletionId) => unclaim(deletionId, "null"),
   };
