@@ -60,12 +60,10 @@ export function addressKey(address: string): string {
 /** The first four groups of an IPv6 address; undefined for any other text. */
 function networkOf(host: string): string | undefined {
   if (host.length > 64 || !/^[\da-f:]+(%\w+)?$/.test(host) || !host.includes(":")) return undefined;
-  const [front = "", back] = (host.split("%", 1)[0] ?? "").split("::");
-  const groups = (text: string) => text === "" ? [] : text.split(":");
-  const head = groups(front);
-  const tail = groups(back ?? "");
-  const zeros = back === undefined ? 0 : Math.max(0, 8 - head.length - tail.length);
-  const all = [...head, ...Array.from({ length: zeros }, () => "0"), ...tail];
+  const [front = "", back = ""] = host.split("%", 1)[0]!.split("::");
+  const [head, tail] = [front.split(":"), back.split(":")];
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0");
+  const all = [...head, ...zeros, ...tail];
   return all.slice(0, 4).map((group) => parseInt(group || "0", 16).toString(16)).join(":") +
     "::/64";
 }

@@ -15,7 +15,7 @@ Deno.test("an address that fails too often gets Retry-After, and others do not",
   assert.equal(limit.fail("10.0.0.1"), 1);
   const slow = createFailureLimit(clock, { burst: 1, perSecond: 0.1 });
   slow.fail("10.0.0.1");
-  clock.advance(2_000);
+  clock.advance(2_500);
   assert.equal(slow.fail("10.0.0.1"), 8);
 });
 
@@ -27,6 +27,13 @@ Deno.test("addresses of one IPv6 network count as one, and invalid ones together
   assert.equal(addressKey("[2001:db8::1]:443"), addressKey("2001:db8::9"));
   assert.equal(addressKey("::ffff:10.0.0.1"), addressKey("10.0.0.1:5000"));
   assert.notEqual(addressKey("10.0.0.1"), addressKey("10.0.0.2"));
+  // As they stand in a list of proxies.
+  assert.equal(addressKey(" 10.0.0.1"), addressKey("10.0.0.1"));
+  assert.equal(addressKey("2001:DB8:A::1"), addressKey("2001:db8:a::9"));
+  for (const whole of ["1:2:3:4:5:6:7:8", "1:2:3:4::", "1:2:3:4::8%eth0"]) {
+    assert.equal(addressKey(whole), addressKey("1:2:3:4::9"), whole);
+  }
+  assert.equal(addressKey("::2:3:4:5:6:7:8"), addressKey("0:2:3:4::9"));
   for (const odd of ["", "unknown", "127.evil", "_hidden", ":".repeat(9999), "x".repeat(9999)]) {
     assert.ok(addressKey(odd).length < 60, odd.slice(0, 20));
   }
