@@ -290,3 +290,27 @@ Deno.test("while the store is away it is asked ahead of need once a second, and 
   await assert.rejects(balances.reserve(account, usd / 2n), Fault);
   assert.equal(takes, 1);
 });
+
+Deno.test("while the store is away credit is given back once a second, then when it is there", async () => {
+  let releases = 0;
+  let isAway = true;
+  const { balances, clock, store } = await setUp(usd, {
+    over: (real) => ({
+      release: async (back) => {
+        releases++;
+        if (isAway) throw new Fault("store_unavailable");
+        return await real.release(back);
+      },
+    }),
+  });
+  const call = await balances.reserve(account, cent);
+  await settleDown();
+  balances.recall(account);
+  for (let times = 0; times < 3; times++) await balances.tick();
+  assert.equal(releases, 1);
+  clock.advance(1_000);
+  isAway = false;
+  await balances.tick();
+  assert.deepEqual([releases, store.left(account)], [2, usd - cent]);
+  call.settle(cent);
+});

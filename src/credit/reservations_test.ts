@@ -142,7 +142,9 @@ Deno.test("a refusal names no calls in flight whose end would only pay what is o
   dear.settle(4n * cent);
   await assert.rejects(
     reservations.reserve(account, 2n * cent),
-    (thrown: Fault) => isRefused(thrown) && !/in flight/.test(thrown.message),
+    (thrown: Fault) =>
+      isRefused(thrown) && /and 0\.000000000 USD is left/.test(thrown.message) &&
+      !/in flight/.test(thrown.message),
   );
   other.settle(0n);
 });
