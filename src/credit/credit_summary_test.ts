@@ -52,3 +52,14 @@ Deno.test("a store that is away or hangs says nothing, and holds nobody up", asy
   hanging.timers.advance(1000);
   assert.equal(await waited, undefined);
 });
+
+Deno.test("summaries of 10,000 keys are held, and no more", async () => {
+  const { of, reads } = summaries({});
+  const poll = (key: number) => of({ ...capped, id: `key_${key}`, capDayNanos: null });
+  for (let key = 0; key < 10_000; key++) await poll(key);
+  await poll(0);
+  assert.equal(reads.length, 10_000);
+  await poll(10_000);
+  await poll(0);
+  assert.equal(reads.length, 10_002);
+});

@@ -70,10 +70,11 @@ function isCapped(thrown: unknown): boolean {
 }
 
 Deno.test("200 calls at once on a cap that pays for 37: exactly 37, bounds in flight included", async () => {
-  const { reserve } = setUp({ day: 37n * usd / 10n });
+  const { reserve, store } = setUp({ day: 37n * usd / 10n });
   const outcomes = await Promise.allSettled(Array.from({ length: 200 }, () => reserve(usd / 10n)));
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 37);
   assert.ok(outcomes.every((one) => one.status === "fulfilled" || isCapped(one.reason)));
+  assert.equal(store.reads.length, 1);
 });
 
 Deno.test("the refusal names the cap, its limit and what is spent", async () => {
@@ -225,6 +226,50 @@ Deno.test("a call over midnight is counted to the day on which it arrived", asyn
   last.settle(usd);
   clock.advance(24 * 3_600_000);
   await assert.rejects(reserve(1n), /monthly/);
+});
+
+Deno.test("a call that arrives at midnight is of the day, and the month, that begin with it", async () => {
+  for (const caps of [{ day: usd }, { month: usd }]) {
+    const { clock, reserve, spend } = setUp(caps);
+    clock.advance(Date.parse("2026-12-01T00:00:00Z") - clock.now().getTime());
+    (await reserve(usd)).settle(usd);
+    await assert.rejects(reserve(1n), isCapped);
+    await spend.refresh();
+    await assert.rejects(reserve(1n), isCapped, "its charge isn't stored yet");
+  }
+});
+
+Deno.test("a month's sum has the days before, also once only the day was read again", async () => {
+  const { clock, reserve, spend, elsewhere, store } = setUp({ month: usd });
+  elsewhere(usd / 2n, new Date("2026-11-20T12:00:00Z"));
+  await reserve(0n);
+  clock.advance(3000);
+  store.reads = [];
+  await spend.refresh();
+  assert.deepEqual(store.reads, [{ since: new Date("2026-11-21T00:00:00Z") }]);
+  await assert.rejects(reserve(usd / 2n + 1n), /monthly.* 0\.500000000 USD is spent/);
+});
+
+Deno.test("a call of the day before counts in the month once it is written, whenever that is", async () => {
+  for (const settlesLate of [false, true]) {
+    const { clock, reserve, spend, store } = setUp({ month: usd });
+    const before = await reserve(usd / 2n);
+    clock.advance(12 * 3_600_000);
+    const today = await reserve(usd / 4n);
+    today.settle(usd / 4n);
+    if (!settlesLate) before.settle(usd / 2n);
+    before.write(usd / 2n);
+    today.write(usd / 4n);
+    clock.advance(3000);
+    const gate = Promise.withResolvers<void>();
+    store.hold = gate.promise;
+    const read = spend.refresh();
+    await settleDown();
+    before.settle(usd / 2n);
+    gate.resolve();
+    await read;
+    await assert.rejects(reserve(usd / 4n + 1n), /monthly.* 0\.750000000 USD is spent/);
+  }
 });
 
 Deno.test("while the store is away what is known counts; of what is unknown nothing is allowed", async () => {

@@ -84,9 +84,7 @@ export function billedLines(
 /** Returns the listed rate, or, where a factor changed it, what one unit cost. */
 function unitPicoOf({ count, ratePico, pico }: CostLine): bigint {
   const listed = Number(ratePico) * count;
-  if (count === 0 || Math.abs(listed - Number(pico)) <= Math.max(2, listed * 1e-12)) {
-    return ratePico;
-  }
+  if (Math.abs(listed - Number(pico)) <= Math.max(2, listed * 1e-12)) return ratePico;
   return BigInt(Math.round(Number(pico) / count));
 }
 

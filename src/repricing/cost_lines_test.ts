@@ -48,6 +48,44 @@ Deno.test("the lines come to the recorded cost", () => {
   }
 });
 
+Deno.test("the counts of a record without its usage are priced, written and reasoned tokens too", () => {
+  const withWrites = {
+    ...version,
+    fieldsText: '{"input":"2","output":"8","cache_write":"2.5","reasoning":"4"}',
+  };
+  const counts = {
+    ...{ inputTokens: 1000, cacheReadTokens: null, cacheWriteTokens: 400 },
+    ...{ outputTokens: 100, reasoningTokens: 40, costNanos: 2_840_000n },
+  };
+  const found = costLines(
+    { summary: summary(counts), pricedUsageText: null },
+    withWrites,
+    registry,
+  );
+  assert.deepEqual(
+    found?.lines.map(({ dimension, count, pico }) => [dimension, count, pico]),
+    [
+      ["input", 600, 1_200_000_000n],
+      ["cacheWrite", 400, 1_000_000_000n],
+      ["output", 60, 480_000_000n],
+      ["reasoning", 40, 160_000_000n],
+    ],
+  );
+});
+
+Deno.test("a part of a minute is shown at the listed price of a minute", () => {
+  const perMinute = { ...version, fieldsText: '{"per_minute":"0.0061"}' };
+  // 7 s: 0.11667 minutes, of which the cost is rounded.
+  const call = {
+    summary: summary({ costNanos: 711_667n }),
+    pricedUsageText: '{"input":0,"output":0,"seconds":7}',
+  };
+  const [line] = billedLines(call.summary, costLines(call, perMinute, registry));
+  assert.deepEqual([line?.dimension, line?.unitPico, line?.nanos], [
+    ...["per_minute", 6_100_000_000n, 711_667n],
+  ]);
+});
+
 Deno.test("lines that come to something else say so", () => {
   const found = costLines(
     { summary: summary({ costNanos: 5n }), pricedUsageText: null },

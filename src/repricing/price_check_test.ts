@@ -38,6 +38,7 @@ Deno.test("every vendor is queried, and one that can't be is listed", async () =
   assert.equal(of("vendor-a").state, "not_configured");
   assert.deepEqual([of("vendor-c").state, of("vendor-c").reason], ["unreachable", "away"]);
   assert.deepEqual(of("vendor-f").fallbackPrice, ["openai/gpt-6-luna"]);
+  assert.deepEqual(of("vendor-b").fallbackPrice, []);
   const { models, withoutPrice } = of("vendor-b");
   assert.equal(models, 4);
   assert.deepEqual(withoutPrice.map(({ model }) => model), ["gpt-5-nano", "whisper-9"]);
@@ -53,6 +54,7 @@ Deno.test("the bundled table has no difference that nobody has explained", () =>
   );
   assert.deepEqual(differences.filter(({ why }) => why === undefined), []);
   assert.ok(rows > 50 && compared > 40 && equal > 20, `${rows} ${compared} ${equal}`);
+  assert.equal(new Set(differences.map(({ row }) => row)).size, compared - equal);
 });
 
 Deno.test("an operator's row that differs is found, in place of the bundled one", () => {

@@ -32,6 +32,10 @@ Deno.test("the charge follows the cost only where the service's own key paid and
   assert.deepEqual(charged({ mode: "dual_key", chargedNanos: 0n }), [2000n, 0n]);
   assert.deepEqual(charged({ chargedNanos: 0n }), [2000n, 0n], "given back stays given back");
   assert.deepEqual(charged({ costNanos: null, chargedNanos: 0n }), [2000n, 2000n]);
+  // The first price of a call that had none.
+  const unpriced = { costNanos: null, chargedNanos: 0n };
+  assert.deepEqual(charged({ ...unpriced, mode: "dual_key" }), [2000n, 0n]);
+  assert.deepEqual(charged({ ...unpriced, isRefunded: true }), [2000n, 0n]);
   assert.deepEqual(charged({ costNanos: 2000n }), "same");
 });
 
