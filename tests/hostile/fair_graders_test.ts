@@ -13,7 +13,7 @@ const model = "vendor-b/gpt-4.1";
 /** As `src/evals/wire.ts` has it: one of an account is read, and these wait. */
 const acceptedAtOnce = 1 + 16;
 
-Deno.test("another's evaluation is taken in and ends before most of one tenant's graders are read", async () => {
+Deno.test("another's evaluation is taken in before most of one tenant's graders, and ends while these come", async () => {
   await using service = await startSimulatedService();
   const attacker = await tenant(service, "attacker");
   const other = await tenant(service, "other");
@@ -21,39 +21,44 @@ Deno.test("another's evaluation is taken in and ends before most of one tenant's
   await call(service, attacker, `Hello [say:${"a".repeat(40)}!]`);
   const hangUp = new AbortController();
   const ask = (key: string, graders: unknown[]) =>
-    untilAdmitted(() =>
-      service.fetch(path, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify({ model, filters: {}, graders }),
-        ...key === attacker ? { signal: hangUp.signal } : {},
-      })
-    );
+    service.fetch(path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, filters: {}, graders }),
+      ...key === attacker ? { signal: hangUp.signal } : {},
+    });
 
   const refused: { code: string; after: string | null }[] = [];
   const full = Promise.withResolvers<void>();
   let read = 0;
+  // One that was read comes again: until the other is done, the line is full.
   const flood = Array.from({ length: 80 }, async (_, at) => {
-    const answer = await ask(attacker, [{ type: "json_schema", schema: largeSchema(at) }]);
-    const body = await answer.json();
-    if (answer.status !== 429) return void read++;
-    refused.push({ code: body.error.code, after: answer.headers.get("retry-after") });
-    if (refused.length === 40) full.resolve();
+    for (;; read++) {
+      const answer = await ask(attacker, [{ type: "json_schema", schema: largeSchema(at) }]);
+      const body = await answer.json();
+      if (answer.status < 429) continue;
+      refused.push({ code: body.error.code, after: answer.headers.get("retry-after") });
+      return refused.length === 40 ? full.resolve() : undefined;
+    }
   });
   const crowd = Promise.allSettled(flood);
   await within(60_000, full.promise);
 
-  const answer = await ask(other, [{ type: "regex", pattern: "fi+ne" }]);
+  const readBefore = read;
+  const answer = await untilAdmitted(() => ask(other, [{ type: "regex", pattern: "fi+ne" }]));
+  const readMeanwhile = read - readBefore;
   const { eval_run_id: id, total } = await answer.json();
   assert.deepEqual([answer.status, total], [202, 1]);
+  // Each takes as long as the limit lets it, so that who waits behind all of them sees all answered.
+  assert(readMeanwhile < acceptedAtOnce / 2, `${readMeanwhile} of ${acceptedAtOnce} came first`);
   const run = await ended(service, other, id);
   assert.deepEqual([run.state, run.results[0].passed], ["done", true]);
-  // Each takes as long as the limit lets it, so that who waits behind all of them sees all answered.
-  assert(read < acceptedAtOnce / 2, `${read} of ${acceptedAtOnce} were read before`);
   for (const { code, after } of refused) {
-    assert.equal(code, "rate_limit_exceeded");
+    // A busy service sheds some of so many calls before it looks at them.
+    assert.match(code, /^(rate_limit_exceeded|overloaded)$/);
     assert(Number(after) > 0);
   }
+  assert(refused.some(({ code }) => code === "rate_limit_exceeded"));
   hangUp.abort();
   await service.stop();
   await crowd;
