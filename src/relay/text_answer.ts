@@ -13,9 +13,8 @@ import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";
 import { membersAt } from "../base/json_text.ts";
-import { mendJson } from "../base/mend_json.ts";
+import { mendJson, wholeMembers } from "../base/mend_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
-import type { Usage } from "../shared/usage.ts";
 import { readRawUsage } from "../repricing/stored_usage.ts";
 
 /** A larger whole answer is refused. */
@@ -186,6 +185,9 @@ export function parseAnswer(text: string): unknown {
   }
 }
 
+/** Events that a mended answer can't be believed in. */
+const unmendedEvents: ReadonlySet<CanonicalEvent["type"]> = new Set(["error", "finish", "usage"]);
+
 /** In a longer text only the usage is parsed; its characters and media are counted. */
 const maxRead = 1024 * 1024;
 
@@ -207,13 +209,14 @@ function meterUnread(
     const { chars, pieces } = wordsAndMedia(text);
     return meter.unread(read(lastObject(text, field)), chars, pieces);
   }
-  let reported: Usage | undefined;
+  // A usage in which the text breaks off lacks counts, or their last digits.
+  const whole = attempt(() => wholeMembers(text));
+  const reported = isRecord(whole) ? read(whole[field]) : undefined;
   let content: CanonicalEvent[] = [];
   attempt(() => {
     for (const value of mendJson(text)) {
-      reported ??= isRecord(value) ? read(value[field]) : undefined;
       const events = attempt(() => dialect.decodeAnswer(value, quirks)) ?? [];
-      content = events.filter(({ type }) => type !== "error" && type !== "finish");
+      content = events.filter(({ type }) => !unmendedEvents.has(type));
       if (content.some(({ type }) => type === "block-start")) break;
     }
   });

@@ -48,6 +48,29 @@ for (const value of [-5, 2.5, "7", 1e300]) {
   });
 }
 
+Deno.test("usage in which an answer breaks off is none: the text that came is charged", async () => {
+  const long = "These words were generated, sent and stored. ".repeat(20);
+  const answer = JSON.stringify({
+    ...messagesAnswer,
+    content: [{ type: "text", text: long }],
+    usage: { input_tokens: 10, output_tokens: 210 },
+  });
+  for (const end of ['"input_tokens":1', '"input_tokens":10', '"output_tokens":2']) {
+    world().play(async (exchange) => {
+      await exchange.head(200, { "content-type": "application/json" }, { length: 5000 });
+      await exchange.write(answer.slice(0, answer.indexOf(end) + end.length));
+      exchange.cut();
+    });
+    const body = { model: "vendor-c/claude-haiku-4-5", messages: hello };
+    const refusal = await world().post("/chat/v1/chat/completions", body);
+    assert.equal(refusal.status, 502, await refusal.text());
+    const row = await world().row(refusal.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.billing_basis], ["truncated", "estimated"], end);
+    assert.ok(Number(row.output_tokens) > 100, `${row.output_tokens} tokens after ${end}`);
+  }
+  world().play();
+});
+
 /** The events of a chat stream and of a messages stream. */
 const chatStream = streamEvents.join("");
 const messagesStream = [
