@@ -22,8 +22,9 @@ type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
 /**
  * Creates a function whose suggestions are sentences to append to another one (` Did you mean POST
  * /chat/v1/chat/completions?`), or empty if nothing is close. It tries, in this order: the path
- * with another HTTP method; with a version added, or below `/chat/v1`; with a typo corrected. A
- * path that ends with a model's method (`:generateContent`) keeps its model.
+ * with another HTTP method; with a version added, or below `/chat/v1`; below the vendors that have
+ * it, as images and speech; with a typo corrected. A path that ends with a model's method
+ * (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
   // Built at the first wrong path, so that it doesn't slow down the start.
@@ -38,7 +39,14 @@ export function createNearestEndpoint(families: readonly VendorFamily[]): Neares
     const asked = path.length > 1 ? path.replace(/\/$/, "") : path;
     const methods = existing.exact.get(asked);
     if (methods) return ` Did you mean ${[...methods].join(" or ")} ${asked}?`;
-    const candidates = candidatesFor(existing, asked);
+    const others = versioned(asked);
+    const moved = movedTo(existing, asked, others);
+    const own = moved.length > 0 ? [] : onVendors(existing.exact, families, others);
+    if (own.length > 0) {
+      const [verb] = existing.exact.get(own[0]!)!;
+      return ` It is on the vendors' own paths: ${verb} ${own.join(", ")}.`;
+    }
+    const candidates = moved.length > 0 ? moved : misspelt(existing.exact, asked);
     const found = candidates.find(({ methods }) => methods.has(method)) ?? candidates[0];
     if (found === undefined) return "";
     const shown = `${found.methods.has(method) ? method : [...found.methods][0]} ${found.path}`;
@@ -57,15 +65,40 @@ interface Candidate {
   readonly methods: ReadonlySet<string>;
 }
 
-function candidatesFor({ exact, models }: Endpoints, asked: string): Candidate[] {
-  const others = versioned(asked);
+function movedTo(
+  { exact, models }: Endpoints,
+  asked: string,
+  others: readonly string[],
+): Candidate[] {
   return [
     ...[asked, ...others].flatMap((path) => modelMethodNear(models, path) ?? []),
-    ...[...others, ...nearestNames(asked, [...exact.keys()])].flatMap((path) => {
-      const methods = exact.get(path);
-      return methods ? { path, methods } : [];
-    }),
+    ...others.flatMap((path) => existingAt(exact, path)),
   ];
+}
+
+function misspelt(exact: MethodsByPath, asked: string): Candidate[] {
+  return nearestNames(asked, [...exact.keys()]).flatMap((path) => existingAt(exact, path));
+}
+
+function existingAt(exact: MethodsByPath, path: string): Candidate[] {
+  const methods = exact.get(path);
+  return methods ? [{ path, methods }] : [];
+}
+
+/** More paths would make the message hard to read. */
+const maxVendorPaths = 8;
+
+/** Returns the paths at which vendors have what the unified family (`/chat/v1/…`) hasn't. */
+function onVendors(
+  exact: MethodsByPath,
+  families: readonly VendorFamily[],
+  paths: readonly string[],
+): string[] {
+  const existing = paths.map((path) =>
+    families.map(({ label, aliases: [name = label] }) => path.replace(/^\/chat\//, `/${name}/`))
+      .filter((one) => one !== path && exact.has(one))
+  );
+  return (existing.find((found) => found.length > 0) ?? []).slice(0, maxVendorPaths);
 }
 
 /** Paths longer than this get no suggestion that would repeat their model. */

@@ -44,6 +44,17 @@ const cases: [string, string, string][] = [
     ...["POST", "/openai/v1/models/gpt-5:generateContent"] as const,
     " The OpenAI family accepts chat, responses; for its models use POST /chat/v1/models/openai/gpt-5:generateContent.",
   ],
+  ...["/v1", "/chat/v1", "/google/v1", ""].map((base) =>
+    [
+      ...["POST", `${base}/images/edits`] as const,
+      " It is on the vendors' own paths: POST /openai/v1/images/edits, /xai/v1/images/edits.",
+    ] as [string, string, string]
+  ),
+  [
+    ...["GET", "/v1/audio/speech"] as const,
+    " It is on the vendors' own paths: POST /openai/v1/audio/speech, /openrouter/v1/audio/speech.",
+  ],
+  ["POST", "/xai/images/edits", " Did you mean POST /xai/v1/images/edits?"],
   ["POST", "/google/v1/models/a:nothingLikeIt", ""],
   ["POST", `/google/v1/models/${"x".repeat(5000)}:generateContnt`, ""],
   ["GET", "/nothing/like/it", ""],
