@@ -40,7 +40,7 @@ export async function generateContent(
   if (isStream) {
     const isSse = exchange.url.searchParams.get("alt") === "sse" ||
       exchange.url.searchParams.get("$alt") === "sse";
-    return answerStream(exchange, behaviours, scriptOf(elementsOf(answer), isSse));
+    return answerStream(exchange, behaviours, generateScript(elementsOf(answer), isSse));
   }
   if (behaviours.ending === "error") throw overloaded();
   return answerWhole(exchange, behaviours, wholeOf(answer));
@@ -155,7 +155,8 @@ function overloaded(): Problem {
   return new Problem(503, "The model is overloaded. Please try again later.");
 }
 
-function scriptOf(elements: JsonObject[], isSse: boolean): StreamScript {
+/** Returns the script of a stream with these elements. */
+export function generateScript(elements: readonly JsonObject[], isSse: boolean): StreamScript {
   const failure = { error: { code: 503, message: overloaded().message, status: "UNAVAILABLE" } };
   if (isSse) {
     const frame = (element: unknown) => `data: ${JSON.stringify(element)}\r\n\r\n`;

@@ -1,8 +1,9 @@
 /** The generate vendor's picture models: `:predict`, and `:generateContent` with pictures. */
 import type { ImageConfig } from "@google/genai";
-import { answerWhole } from "./answers.ts";
+import { answerStream, answerWhole } from "./answers.ts";
 import { type Behaviours, readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
+import { generateScript } from "./generate.ts";
 import { mediaOf } from "./generate_checks.ts";
 import { badRequest, readMessage } from "./generate_proto.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
@@ -80,11 +81,14 @@ const REASON =
 export async function drawContent(
   exchange: Exchange,
   name: string,
+  isStream: boolean,
 ): Promise<Response | undefined> {
   if (!DRAWING_MODELS.includes(name)) return undefined;
   const request = readMessage(bodyOf(exchange), "GenerateContentRequest", "");
   const config = asObject(request.generationConfig) ?? {};
-  if (!asArray(config.responseModalities).includes("IMAGE")) {
+  // By default the real models answer with both.
+  const { responseModalities = ["TEXT", "IMAGE"] } = config;
+  if (!asArray(responseModalities).includes("IMAGE")) {
     throw badRequest("The model does not support the requested response modalities: text");
   }
   const parts = objectsIn(request.contents).flatMap((content) => objectsIn(content.parts));
@@ -109,16 +113,28 @@ export async function drawContent(
   const answer = [{ text: `Here is ${withoutMagicWords(prompt).slice(0, 60)}.` }, blob];
   // The larger model shows its drafts.
   const drafts = name.startsWith("gemini-3") ? [{ ...blob, thought: true }] : [];
-  return answerWhole(exchange, behaviours, {
-    candidates: [{
-      ...(isWithheld ? {} : { content: { role: "model", parts: [...drafts, ...answer] } }),
-      finishReason: isWithheld ? "IMAGE_SAFETY" : "STOP",
-      ...(isWithheld ? { finishMessage: "The image was withheld by the safety filter." } : {}),
-      index: 0,
-    }],
-    usageMetadata: usageOf(input, isWithheld ? 0 : imageSize === "4K" ? 2000 : 1290),
+  const content = (parts: JsonObject[]) => isWithheld ? {} : { content: { role: "model", parts } };
+  const element = (candidate: JsonObject) => ({
+    candidates: [{ ...candidate, index: 0 }],
     modelVersion: name,
+  });
+  const end = {
+    finishReason: isWithheld ? "IMAGE_SAFETY" : "STOP",
+    ...(isWithheld ? { finishMessage: "The image was withheld by the safety filter." } : {}),
+  };
+  const sums = {
+    usageMetadata: usageOf(input, isWithheld ? 0 : imageSize === "4K" ? 2000 : 1290),
     responseId: exchange.state.nextId("", 23),
+  };
+  const shown = [...drafts, ...answer];
+  if (isStream) {
+    const pieces = isWithheld ? [] : shown.map((part) => element(content([part])));
+    const elements = [...pieces, { ...element(end), ...sums }];
+    return answerStream(exchange, behaviours, generateScript(elements, true));
+  }
+  return answerWhole(exchange, behaviours, {
+    ...element({ ...content(shown), ...end }),
+    ...sums,
   });
 }
 

@@ -20,7 +20,7 @@ export const GENERATE_FRONT: VendorFront = {
       path: /^\/models\/([^:]+):(generateContent|streamGenerateContent)$/,
       handle: async (exchange, match) => {
         const [name, isStream] = [nameIn(match), match[2] === "streamGenerateContent"];
-        return await drawContent(exchange, name) ??
+        return await drawContent(exchange, name, isStream) ??
           await speakContent(exchange, name, isStream) ??
           await generateContent(exchange, name, isStream);
       },

@@ -1,4 +1,5 @@
 /** The generate vendor's speech models: raw samples, whole or in pieces. */
+import { generateScript } from "./generate.ts";
 import { answerStream, answerWhole } from "./answers.ts";
 import { readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
@@ -72,18 +73,12 @@ export async function speakContent(
     });
     return answerWhole(exchange, behaviours, whole);
   }
-  const frame = (element: JsonObject) => `data: ${JSON.stringify(element)}\r\n\r\n`;
-  const frames = Array.from(
+  const pieces = Array.from(
     { length: Math.ceil(samples.length / PIECE_BYTES) },
-    (_, index) => frame(wrap(part(index * PIECE_BYTES, (index + 1) * PIECE_BYTES))),
+    (_, index) => wrap(part(index * PIECE_BYTES, (index + 1) * PIECE_BYTES)),
   );
-  const error = { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" };
-  return answerStream(exchange, behaviours, {
-    contentType: "text/event-stream",
-    frames: [...frames, frame(wrap({ finishReason: "STOP" }, { usageMetadata: usage }))],
-    closing: 1,
-    errorFrame: frame({ error }),
-  });
+  const elements = [...pieces, wrap({ finishReason: "STOP" }, { usageMetadata: usage })];
+  return answerStream(exchange, behaviours, generateScript(elements, true));
 }
 
 function check(request: JsonObject): void {

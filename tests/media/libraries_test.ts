@@ -203,11 +203,21 @@ Deno.test({
     assert.match(mimeType!, /^audio\/L16;/i);
     const seconds = Buffer.from(data!, "base64").length / 48_000;
     assert.ok(Math.abs(seconds - input.length / 14) < 0.5, `${seconds} s`);
+    // Without modalities the model answers with text and picture; so does a stream.
+    const kinds: string[] = [];
+    const model = "gemini-2.5-flash-image";
+    for await (
+      const { candidates } of await models.generateContentStream({ model, contents: "A" })
+    ) {
+      const parts = candidates?.[0]?.content?.parts ?? [];
+      kinds.push(...parts.map((part) => part.inlineData?.mimeType ?? "text"));
+    }
+    assert.deepEqual(kinds, ["text", "image/png"]);
     const rows = await service().rows({ vendor: "vendor-d" });
-    assert.equal(rows.length, 2);
+    assert.equal(rows.length, 3);
     for (const row of rows) {
       assert.equal(row.status, "completed");
-      assert.ok(Number(row.cost_usd) > 0, String(row.model));
+      assert.ok(Number(row.cost_usd) > 0.0001, String(row.model));
     }
   },
 });
