@@ -34,12 +34,14 @@ class FakeAnswers implements CachedAnswerStore {
   reads = 0;
   sweeps = 0;
   isAway = false;
+  /** An error of its own, which may quote an answer. */
+  isBroken = false;
   isErased = false;
   held: Promise<void> = Promise.resolve();
 
   async find({ key }: { key: string }): Promise<StoredCachedAnswer | undefined> {
     this.reads++;
-    if (this.isAway) throw new Fault("store_unavailable");
+    this.#fail();
     const found = this.answers.get(key);
     await this.held;
     return found;
@@ -47,10 +49,15 @@ class FakeAnswers implements CachedAnswerStore {
 
   async put({ key }: { key: string }, _call: unknown, answer: CachedAnswer): Promise<boolean> {
     await Promise.resolve();
-    if (this.isAway) throw new Fault("store_unavailable");
+    this.#fail();
     if (this.isErased) return false;
     this.answers.set(key, { ...answer, ageSeconds: 0 });
     return true;
+  }
+
+  #fail(): void {
+    if (this.isAway) throw new Fault("store_unavailable");
+    if (this.isBroken) throw new RangeError("the answer was: secret");
   }
 
   remove(): Promise<number> {
@@ -76,7 +83,10 @@ function setUp(isErased = () => false) {
     store,
     isErased,
     setTimer: timers.later,
-    log: { warn: (message) => void warned.push(message), error() {} },
+    log: {
+      warn: (message, { reason } = {}) => void warned.push(`${message}: ${reason}`),
+      error() {},
+    },
   });
   return { store, timers, cache, warned };
 }
@@ -208,6 +218,24 @@ Deno.test("while the store is away calls go on, and those who wait share one ans
   assert.equal(textOf(await waiting), "yes");
   // Nothing of it stays in memory.
   fillOf(await cache.find(query()));
+});
+
+Deno.test("a store that fails otherwise is logged by its error's kind, and an answer that it refused isn't shared", async () => {
+  const { cache, store, warned } = setUp();
+  store.isAway = true;
+  fillOf(await cache.find(query({ key: "other" }))).store(call, answerOf("no"));
+  await settle();
+  assert.deepEqual(warned, [], "being away is no failure of its own");
+  store.isAway = false;
+  store.isBroken = true;
+  const fill = fillOf(await cache.find(query()));
+  assert.deepEqual(warned, ["the response cache could not be read: RangeError"]);
+  const waiting = cache.find(query());
+  await settle();
+  fill.store(call, answerOf("secret"));
+  await settle();
+  assert.equal(warned[1], "an answer could not be stored in the response cache: RangeError");
+  fillOf(await waiting);
 });
 
 Deno.test("an answer that was erased meanwhile isn't shared while the store is away", async () => {
