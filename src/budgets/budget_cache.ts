@@ -31,8 +31,6 @@ class CachedBudgets implements BudgetCache {
   readonly #feed: ChangeFeed<BudgetChange>;
   /** By account, kind and name. */
   #byScope = new Map<string, readonly Budget[]>();
-  /** Accounts → how many budgets they have. */
-  #accounts = new Map<number, number>();
   #byId = new Map<string, Budget>();
 
   constructor(store: Pick<BudgetStore, "changedSince">) {
@@ -49,7 +47,6 @@ class CachedBudgets implements BudgetCache {
   covering({ accountId, app, userId }: BudgetedCaller): readonly Budget[] {
     // It isn't known yet whether the account has a budget.
     if (!this.#feed.isRead) throw new Fault("store_unavailable");
-    if (!this.#accounts.has(accountId)) return [];
     return [
       ...this.#at(accountId, "account", ""),
       ...app === null ? [] : this.#at(accountId, "app", app),
@@ -80,7 +77,6 @@ class CachedBudgets implements BudgetCache {
     this.#byId.set(change.id, change);
     const key = keyOf(change);
     this.#byScope.set(key, [...this.#byScope.get(key) ?? [], change]);
-    this.#accounts.set(change.accountId, (this.#accounts.get(change.accountId) ?? 0) + 1);
   }
 
   #drop(budget: Budget): void {
@@ -89,9 +85,6 @@ class CachedBudgets implements BudgetCache {
     const left = this.#byScope.get(key)!.filter(({ id }) => id !== budget.id);
     if (left.length > 0) this.#byScope.set(key, left);
     else this.#byScope.delete(key);
-    const count = this.#accounts.get(budget.accountId)! - 1;
-    if (count > 0) this.#accounts.set(budget.accountId, count);
-    else this.#accounts.delete(budget.accountId);
   }
 
   #at(accountId: number, kind: string, name: string): readonly Budget[] {

@@ -3,10 +3,44 @@ import type { Budget, BudgetChange } from "./budget.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
 import { createBudgetCache } from "./budget_cache.ts";
 
-function budget(id: string, name: string): Budget {
+function budget(id: string, name: string, more: Partial<Budget> = {}): Budget {
   const scope = { kind: "app", name } as const;
-  return { id, accountId: 1, scope, per: "day", limitNanos: 1n, raised: null };
+  return { id, accountId: 1, scope, per: "day", limitNanos: 1n, raised: null, ...more };
 }
+
+Deno.test("a budget covers the calls of its scope, from the change that sets it to the one that removes it", async () => {
+  const user = (name: string) => ({ scope: { kind: "user", name } }) as const;
+  const looks: BudgetChange[][] = [
+    [
+      budget("all", "", { scope: { kind: "account", name: "" } }),
+      budget("shop", "shop"),
+      budget("of month", "shop", { per: "month" }),
+      budget("ann", "", user("ann")),
+      // Calls without an app or a user are not of these.
+      budget("null app", "null"),
+      budget("null user", "", user("null")),
+      budget("theirs", "shop", { accountId: 2 }),
+    ],
+    [{ id: "shop", accountId: 1 }, budget("ann", "", { ...user("ann"), limitNanos: 2n })],
+    [{ id: "theirs", accountId: 2 }],
+  ];
+  const cache = createBudgetCache({
+    changedSince: () => Promise.resolve({ now: new Date(0), changes: looks.shift()! }),
+  });
+  const covering = (app: string | null, userId: string | null, accountId = 1) =>
+    cache.covering({ accountId, app, userId }).map(({ id }) => id);
+  await cache.refresh();
+  assert.deepEqual(covering(null, null), ["all"]);
+  assert.deepEqual(covering("shop", "ann"), ["all", "shop", "of month", "ann"]);
+  assert.deepEqual(covering("null", "null"), ["all", "null app", "null user"]);
+  assert.deepEqual(covering("shop", "ann", 2), ["theirs"]);
+  await cache.refresh();
+  assert.deepEqual(covering("shop", "ann"), ["all", "of month", "ann"]);
+  assert.deepEqual([cache.find("ann")?.limitNanos, cache.find("shop")], [2n, undefined]);
+  assert.equal(cache.size, 6);
+  await cache.refresh();
+  assert.deepEqual(covering("shop", "ann", 2), []);
+});
 
 Deno.test("after a long gap a budget that is not listed any more covers nothing", async () => {
   const looks: { minutes: number; since: number | null; changes: BudgetChange[] }[] = [

@@ -199,8 +199,27 @@ Deno.test("the job erases what waits, once", async () => {
   while (!asked.includes("finish")) await Promise.resolve();
   await deletions.tick();
   assert.equal(asked.filter((one) => one === "finish").length, 1);
-  const { count, seconds } = deletions.waiting;
-  assert.deepEqual({ count, seconds: seconds >= 5 }, { count: 1, seconds: true });
+  assert.deepEqual(deletions.waiting, { count: 1, seconds: clock.now().getTime() / 1000 });
+});
+
+Deno.test("of queued deletions three are under way at once, each of another account, and two erase", async () => {
+  const gate = Promise.withResolvers<ErasedBatch>();
+  const without: unknown[] = [];
+  const claim: DeletionStore["claim"] = (except) => {
+    const accountId = without.push(except?.accounts);
+    const tombstone = { ...claimed.tombstone, deletionId: `d${accountId}`, accountId };
+    return Promise.resolve(accountId > 9 ? undefined : { ...claimed, tombstone });
+  };
+  const steps = Array.from({ length: 9 }, () => () => gate.promise);
+  const { asked, deletions } = setUp(steps, 9, undefined, { claim });
+  await deletions.tick();
+  await someTurns();
+  assert.deepEqual(without, [[], [1], [1, 2]]);
+  assert.equal(asked.filter((one) => one === "batch").length, 2);
+  const closing = deletions.close();
+  gate.resolve({ isLast: true, transactionIds: [] });
+  await closing;
+  assert.equal(without.length, 3);
 });
 
 Deno.test("closing waits for the step under way and releases the rest", async () => {
