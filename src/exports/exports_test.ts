@@ -121,9 +121,11 @@ Deno.test("a job whose rows are erased while it is written starts over, and leav
 
 Deno.test("an erased file is distinguished from one that never existed", async () => {
   const { exports, files } = setup();
-  await exports.finished(await exports.start(1, order, "job"), stays);
+  const job = await exports.start(1, order, "job");
+  await exports.finished(job, stays);
   await exports.eraseExports(1, { tables: ["interactions"] });
   assert.deepEqual([...files.keys()], []);
+  await assert.rejects(exports.finished(job, stays), /'job' was deleted/);
   await assert.rejects(exports.ready(1, "job"), /held data that was erased/);
 });
 
@@ -163,9 +165,19 @@ Deno.test("any other failure is logged, and reported to the waiting caller", asy
     },
   });
   const job = await exports.start(1, order, "job");
-  await assert.rejects(exports.finished(job, stays), /could not be written/);
+  await assert.rejects(exports.finished(job, stays), {
+    code: "internal_error",
+    message: /could not be written/,
+  });
   assert.deepEqual(said, ["an export failed", "failed"]);
   assert.deepEqual([...files.keys()], []);
+});
+
+Deno.test("a bucket that a job is for and that is gone fails it as an unavailable store", async () => {
+  const { exports, said } = setup();
+  const job = await exports.start(1, order, "bucket");
+  await assert.rejects(exports.finished(job, stays), { code: "store_unavailable" });
+  assert.deepEqual(said, ["an export failed", "failed"]);
 });
 
 Deno.test("who leaves while a file is written is waited for no more; the job goes on", async () => {
