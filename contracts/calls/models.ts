@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { wholeNumber } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
@@ -14,7 +15,9 @@ const model = z.looseObject({
 /** The list of the specification; families of other dialects add their own keys to it. */
 export const modelList = z.looseObject({
   object: z.literal("list").describe("Always `list`."),
-  data: z.array(model).describe("All models, in one page."),
+  data: z.array(model).describe(
+    "All models in one page, unless a client of Anthropic asks for pages.",
+  ),
 }).openapi("ModelList");
 
 const nativeFields = {
@@ -31,6 +34,19 @@ const nativeModelList = z.looseObject({
     "The same models in the dialect's own form; vendors that speak it add their fields.",
   ),
 }).openapi("NativeModelList");
+
+/** How clients of the messages dialect ask for a page. */
+export const modelPage = z.object({
+  limit: wholeNumber({ minimum: 1, maximum: 1000 }).optional().describe(
+    "Maximum models per page, for clients of Anthropic. Default: all models.",
+  ),
+  after_id: z.string().optional().describe(
+    "Id of the model after which the page begins, for clients of Anthropic.",
+  ),
+  before_id: z.string().optional().describe(
+    "Id of the model before which the page ends, for clients of Anthropic.",
+  ),
+});
 
 /** The name may hold slashes. */
 const modelParams = z.object({
@@ -113,6 +129,7 @@ export function familyModels(family: VendorFamily) {
     tag: family.label,
     scope: family.label,
     dialect: family.dialects[0] ?? "service",
+    query: family.dialects.includes("messages") ? modelPage : undefined,
     answer: modelList,
     errors: listErrors,
   });
@@ -125,8 +142,9 @@ export const unifiedModels = defineContract({
   operationId: "listModels",
   summary: "List models",
   description:
-    "The virtual models of the account and of the service come first. A vendor that does not answer is left out. If the service has no key for a vendor, the account's stored key is used. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.",
+    "The virtual models of the account and of the service come first. A vendor that does not answer is left out. If the service has no key for a vendor, the account's stored key is used. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads, and in pages if it asks for them.",
   dialect: "chat",
+  query: modelPage,
   answer: modelList,
 });
 

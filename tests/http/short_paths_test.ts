@@ -121,6 +121,32 @@ Deno.test("Anthropic's client lists and reads models of every vendor, on both pa
   }
 });
 
+Deno.test("Anthropic's client reads the list in pages, forwards and backwards, where it asks so", async () => {
+  const { baseUrl, key } = service();
+  for (const path of ["/chat", "/anthropic"]) {
+    const { models } = new Anthropic({ baseURL: baseUrl + path, apiKey: key, maxRetries: 0 });
+    const { data: all } = await models.list();
+    const ids = all.map(({ id }) => id);
+    const first = await models.list({ limit: 3 });
+    assert.deepEqual([first.data, first.has_more], [all.slice(0, 3), true]);
+    assert.deepEqual(await idsOf(models.list({ limit: 3 })), ids);
+    const middle = ids[5]!;
+    assert.deepEqual(await idsOf(models.list({ limit: 2, after_id: middle })), ids.slice(6));
+    const back = await models.list({ limit: 2, before_id: middle });
+    assert.deepEqual(back.data.map(({ id }) => id), ids.slice(3, 5));
+    const before = await idsOf(models.list({ limit: 2, before_id: middle }));
+    assert.deepEqual(before.toSorted(), ids.slice(0, 5).toSorted());
+    await assert.rejects(models.list({ limit: 0 }), /limit/);
+    await assert.rejects(models.list({ after_id: "no-such" }), /after_id: .*'no-such'/);
+  }
+  const others = await service().fetch("/v1/models?limit=1");
+  assert.ok((await others.json()).data.length > 1, "other clients get all models at once");
+});
+
+async function idsOf(listed: AsyncIterable<{ id: string }>): Promise<string[]> {
+  return (await Array.fromAsync(listed)).map(({ id }) => id);
+}
+
 Deno.test("Google's client lists and reads models of every vendor, on both paths", async () => {
   const { baseUrl, key } = service();
   const { data } = await openai().models.list();

@@ -359,7 +359,7 @@ export const batchEmbedContents = <ThrowOnError extends boolean = true>(options:
 /**
  * List models
  *
- * The virtual models of the account and of the service come first. A vendor that does not answer is left out. If the service has no key for a vendor, the account's stored key is used. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads.
+ * The virtual models of the account and of the service come first. A vendor that does not answer is left out. If the service has no key for a vendor, the account's stored key is used. With the header `x-goog-api-key`, as `/chat/v1beta/models`; with `anthropic-version`, with the fields that `@anthropic-ai/sdk` reads, and in pages if it asks for them.
  *
  * Also at `/v1/models`.
  *

@@ -1738,7 +1738,7 @@ export type ModelList = {
      */
     object: 'list';
     /**
-     * All models, in one page.
+     * All models in one page, unless a client of Anthropic asks for pages.
      */
     data: Array<Model>;
     [key: string]: unknown;
@@ -1770,7 +1770,7 @@ export type NativeModelList = {
      */
     object: 'list';
     /**
-     * All models, in one page.
+     * All models in one page, unless a client of Anthropic asks for pages.
      */
     data: Array<Model>;
     /**
@@ -8034,11 +8034,30 @@ export type ListModelsData = {
         'X-Request-ID'?: string;
     };
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * Maximum models per page, for clients of Anthropic. Default: all models.
+         */
+        limit?: number;
+        /**
+         * Id of the model after which the page begins, for clients of Anthropic.
+         */
+        after_id?: string;
+        /**
+         * Id of the model before which the page ends, for clients of Anthropic.
+         */
+        before_id?: string;
+    };
     url: '/chat/v1/models';
 };
 
 export type ListModelsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: ChatError;
     /**
      * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
@@ -16429,11 +16448,30 @@ export type ListModelsVendorCData = {
         'X-Request-ID'?: string;
     };
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * Maximum models per page, for clients of Anthropic. Default: all models.
+         */
+        limit?: number;
+        /**
+         * Id of the model after which the page begins, for clients of Anthropic.
+         */
+        after_id?: string;
+        /**
+         * Id of the model before which the page ends, for clients of Anthropic.
+         */
+        before_id?: string;
+    };
     url: '/vendor-c/v1/models';
 };
 
 export type ListModelsVendorCErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     */
+    400: MessagesError;
     /**
      * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *

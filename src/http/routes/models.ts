@@ -1,4 +1,5 @@
-import { familyModel, familyModels } from "../../../contracts/calls/models.ts";
+import type { z } from "@hono/zod-openapi";
+import { familyModel, familyModels, modelPage } from "../../../contracts/calls/models.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { JsonRecord } from "../../dialects/kernel/json.ts";
@@ -39,8 +40,8 @@ export function modelRoutes(
   app: Endpoints,
   deps: ModelDeps,
 ): void {
-  app.bind(contracts.unifiedModels, async ({ caller, header }) => {
-    return formFor(header).list(await listUnified(deps, caller));
+  app.bind(contracts.unifiedModels, async ({ caller, query, header }) => {
+    return formFor(header).list(await listUnified(deps, caller), query);
   });
   app.bind(contracts.unifiedModel, async ({ caller, params, header }) => {
     return formFor(header).one(await findUnified(deps, caller, params.model));
@@ -165,9 +166,9 @@ function familyRoutes(
   vendor: Vendor,
 ): void {
   const dialect = vendor.family.dialects[0] ?? "chat";
-  app.bind(familyModels(vendor.family), async ({ caller }) => {
+  app.bind(familyModels(vendor.family), async ({ caller, query }) => {
     const models = await permittedModelsOf(deps, vendor, caller);
-    return { object: "list" as const, ...shapes[dialect].list(vendor, models) };
+    return { object: "list" as const, ...shapes[dialect].list(vendor, models, query) };
   });
   app.bind(familyModel(vendor.family), async ({ caller, params }) => {
     const target = resolveOnFamily(vendor, params.model);
@@ -223,8 +224,8 @@ function nativeFields({ entry, displayName, raw, dialects }: UnifiedModel) {
   return { ...own, name: `models/${entry.id}`, displayName: displayName ?? entry.id };
 }
 
-function messagesList(listed: readonly UnifiedModel[]) {
-  return { object: "list" as const, ...messagesPage(listed.map(messagesOne)) };
+function messagesList(listed: readonly UnifiedModel[], query: ModelPage) {
+  return { object: "list" as const, ...messagesPage(listed.map(messagesOne), query) };
 }
 
 /** The model, with the fields that clients of the messages dialect read beside our own. */
@@ -238,9 +239,31 @@ function messagesOne({ entry, displayName, raw, dialects }: UnifiedModel) {
   };
 }
 
-/** All models, in one page. */
-function messagesPage<Entry extends { id: string }>(data: Entry[]) {
-  return { data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+type ModelPage = z.output<typeof modelPage>;
+
+/** Returns one page; all models if the client sets no limit. Throws `invalid_value`. */
+function messagesPage<Entry extends { id: string }>(all: readonly Entry[], query: ModelPage = {}) {
+  const { limit = all.length, after_id, before_id } = query;
+  const start = after_id === undefined ? 0 : indexOf(all, after_id, "after_id") + 1;
+  const end = before_id === undefined ? all.length : indexOf(all, before_id, "before_id");
+  const range = all.slice(start, end);
+  // Backwards, the page is the last one before the model.
+  const data = before_id === undefined ? range.slice(0, limit) : range.slice(-limit);
+  return {
+    data,
+    has_more: data.length < range.length,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  };
+}
+
+function indexOf(all: readonly { id: string }[], id: string, param: keyof ModelPage): number {
+  const index = all.findIndex((one) => one.id === id);
+  if (index >= 0) return index;
+  throw new Fault("invalid_value", {
+    param,
+    message: `${param}: the list has no model '${shorten(id)}'. Read it again from its first page.`,
+  });
 }
 
 function plainEntry(vendor: Vendor, model: ListedModel) {
@@ -253,7 +276,7 @@ function plainEntry(vendor: Vendor, model: ListedModel) {
 }
 
 interface Shape {
-  list(vendor: Vendor, models: readonly ListedModel[]): {
+  list(vendor: Vendor, models: readonly ListedModel[], page?: ModelPage): {
     data: ReturnType<typeof plainEntry>[];
   };
   /** Clients look for the vendor's own fields in a single model. */
@@ -269,11 +292,12 @@ const shapes: Readonly<Record<DialectName, Shape>> = {
   chat: chatShape,
   responses: chatShape,
   messages: {
-    list: (vendor, models) =>
+    list: (vendor, models, page) =>
       messagesPage(
         models.map((model) =>
           messagesOne({ ...ofVendor(vendor, model), entry: plainEntry(vendor, model) })
         ),
+        page,
       ),
   },
   generate: {
