@@ -111,6 +111,40 @@ Deno.test("a call that began while the store was away is claimed when it is back
   assert.equal((await repeat).text, "answer t1");
 });
 
+Deno.test("a late claim is given back where its request fails, also if that was while it was claimed", async () => {
+  for (const failsMeanwhile of [true, false]) {
+    const { one, store } = setUpIdempotency();
+    store.isAway = true;
+    const vendor = Promise.withResolvers<never>();
+    const answer = one.idempotent(request(), () => vendor.promise);
+    await settleDown();
+    store.isAway = false;
+    const fail = async () => {
+      vendor.reject(new Fault("upstream_error"));
+      await assert.rejects(answer, Fault);
+    };
+    let statements = 0;
+    if (failsMeanwhile) store.delay = () => ++statements === 2 ? fail() : Promise.resolve();
+    await one.maintain();
+    assert.equal(store.rows.size, failsMeanwhile ? 0 : 1);
+    if (!failsMeanwhile) await fail();
+    await one.drain();
+    assert.equal(store.rows.size, 0);
+  }
+});
+
+Deno.test("an answer that the store has lacked for a day is stored no more", async () => {
+  const { one, store, timers } = setUpIdempotency();
+  store.isAway = true;
+  const asked = request();
+  await one.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, "t1")));
+  assert.equal(one.unsaved, 1);
+  store.isAway = false;
+  timers.advance(24 * 3_600_000);
+  await one.maintain();
+  assert.deepEqual([one.unsaved, store.rows.size], [0, 0]);
+});
+
 Deno.test("what two processes answered while they did not see each other is reported", async () => {
   const processes = setUpIdempotency(["a", "b"]);
   const { one, two } = processes;

@@ -117,6 +117,8 @@ const failures: Record<string, (asked: IdempotentRequest) => Promise<Reply>> = {
     settle(asked.trace, "t1", "failed");
     return Promise.resolve({ status: 400, headers: {}, body: "no" });
   },
+  "it has no call, and its status is no 2xx": () =>
+    Promise.resolve({ status: 300, headers: {}, body: "no" }),
   "its caller left before the answer": (asked) => {
     settle(asked.trace, "t1", "cancelled");
     return Promise.resolve({ status: 200, headers: {}, body: "half" });
@@ -151,6 +153,39 @@ for (const [name, fail] of Object.entries(failures)) {
     assert.deepEqual([...store.rows.values()].map((row) => row.answer?.transactionId), ["t2"]);
   });
 }
+
+Deno.test("an answer that no call made is given again without a call's id, one byte long too", async () => {
+  const { one } = setUpIdempotency();
+  for (const text of [".", ""]) {
+    const asked = () => request({ requestId: `with '${text}'` });
+    const reply = { status: 200, headers: { "content-type": "text/plain" }, body: text };
+    await one.idempotent(asked(), () => Promise.resolve(reply));
+    assert.deepEqual(await seen(await one.idempotent(asked(), never)), {
+      ...{ status: 200, type: "text/plain", text, replay: "true" },
+      ...{ transaction: undefined, streamed: false },
+    });
+  }
+});
+
+Deno.test("of a request that keeps nothing no answer is stored, streamed or whole: a repeat runs", async () => {
+  for (const streams of [true, false]) {
+    const { one, store } = setUpIdempotency();
+    const run = async (id: string) => {
+      const asked = request({ keepsNothing: true });
+      const reply = await one.idempotent(asked, () => {
+        if (!streams) return Promise.resolve(wholeRun(asked.trace, id));
+        const vendor = streamRun(asked.trace, id);
+        vendor.say(`answer ${id}`);
+        vendor.end();
+        return Promise.resolve(vendor.reply);
+      });
+      return (await seen(reply)).text;
+    };
+    assert.deepEqual([await run("t1"), await run("t2")], ["answer t1", "answer t2"]);
+    await one.drain();
+    assert.deepEqual([store.rows.size, one.unsaved], [0, 0]);
+  }
+});
 
 Deno.test("a cut stream, a broken one and a too large one free the id", async () => {
   const endings: ((vendor: ReturnType<typeof streamRun>) => void)[] = [
