@@ -111,6 +111,25 @@ Deno.test("a call that began while the store was away is claimed when it is back
   assert.equal((await repeat).text, "answer t1");
 });
 
+Deno.test("while the store is away another process is believed to be at work for 30 s", async () => {
+  const { one, two, store, pass } = setUpIdempotency(["a", "b"]);
+  void one.idempotent(request(), () => new Promise(() => {}));
+  await settleDown();
+  let runs = 0;
+  const second = request();
+  const repeat = two.idempotent(second, () => {
+    runs++;
+    return Promise.resolve(wholeRun(second.trace, "t2"));
+  });
+  await pass(1000);
+  store.isAway = true;
+  await pass(29_850);
+  assert.equal(runs, 0);
+  await pass(200);
+  assert.equal(runs, 1);
+  await repeat;
+});
+
 Deno.test("a late claim is given back where its request fails, also if that was while it was claimed", async () => {
   for (const failsMeanwhile of [true, false]) {
     const { one, store } = setUpIdempotency();

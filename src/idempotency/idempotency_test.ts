@@ -92,9 +92,12 @@ Deno.test("another body is 409 at once, while the first runs, here and elsewhere
 });
 
 Deno.test("an id is free for another account, method, path or query form", async () => {
-  const { one } = setUpIdempotency();
+  const { one, store } = setUpIdempotency();
   const first = request();
   await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  // By this a call is recorded that no answer is stored of, since its process died.
+  const { key, claimId } = [...store.rows.values()][0]!.claim;
+  assert.deepEqual(first.trace.repeat, { key, claimId });
   const others = [{ accountId: 2 }, { method: "PUT" }, { path: "/other" }, { requestId: "r2" }];
   for (const [index, more] of others.entries()) {
     const asked = request(more);
@@ -249,6 +252,34 @@ Deno.test("a caller that leaves before the end of a complete stream gets it with
   await reader.cancel();
   const again = await seen(await one.idempotent(request(), never));
   assert.deepEqual([again.text, again.replay], ["one two", "true"]);
+});
+
+Deno.test("a stream that goes on without its caller is read to its end, and given to a retry", async () => {
+  const { one } = setUpIdempotency();
+  const first = request();
+  first.trace.outlivesCaller = true;
+  const vendor = streamRun(first.trace, "t1");
+  const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
+  vendor.say("one ");
+  await (reply.body as ReadableStream<Uint8Array>).cancel();
+  assert.equal(vendor.left, false);
+  vendor.say("two");
+  vendor.end();
+  const again = await seen(await one.idempotent(request(), never));
+  assert.deepEqual([again.text, again.replay], ["one two", "true"]);
+});
+
+Deno.test("the answer to a call that isn't settled is kept only if it acknowledges the call", async () => {
+  for (const isAcknowledged of [false, true]) {
+    const { one, store } = setUpIdempotency();
+    const first = request();
+    await one.idempotent(first, () => {
+      Object.assign(first.trace, { transactionId: "t1", isAcknowledged });
+      return Promise.resolve({ status: 200, headers: {}, body: "queued" });
+    });
+    await one.drain();
+    assert.equal(store.rows.size, isAcknowledged ? 1 : 0);
+  }
 });
 
 Deno.test("a waiting caller may leave, and the others still get the answer", async () => {
