@@ -49,6 +49,15 @@ Deno.test("every decision has the remaining tokens and the time of the full refi
   assert.deepEqual([refused.retryAfterSeconds, refused.resetAt], [1, nowSeconds + 60]);
 });
 
+Deno.test("what another process holds is among the remaining tokens, and what it has spent is not", async () => {
+  const limits = { id: 1, requestsPerMinute: 600, burst: 100 };
+  const { process, pass } = setup(limits);
+  const [one, two] = [process("a"), process("b")];
+  for (let taken = 0; taken < 50; taken++) await one.take(limits);
+  await pass(500, one);
+  assert.equal((await two.take(limits)).remaining, 50 + 5 - 1);
+});
+
 Deno.test("a slow rate says how many seconds a retry has to wait", async () => {
   const slow = { id: 1, requestsPerMinute: 4, burst: 1 };
   const { process, pass } = setup(slow);
@@ -141,6 +150,23 @@ Deno.test("while the store is away a process goes on with its share of the rate"
   at.mood = "there";
   await pass(1_000, one, two);
   assert.ok((await one.take(free)).admitted);
+});
+
+Deno.test("what a process issued itself while the store was away it may still spend afterwards", async () => {
+  const { at, process, pass } = setup();
+  const limiter = process("a");
+  const count = async () => {
+    let admitted = 0;
+    while ((await limiter.take(free)).admitted) admitted++;
+    return admitted;
+  };
+  assert.equal(await count(), 100);
+  at.mood = "away";
+  await pass(40_000, limiter);
+  at.mood = "there";
+  await pass(500, limiter);
+  // The bucket refilled until the process fell silent; from then on it had the whole rate.
+  assert.equal(await count(), 40);
 });
 
 for (const mood of ["write_lost", "answer_lost"] as const) {
