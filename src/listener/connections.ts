@@ -86,7 +86,10 @@ export class Connections {
   readonly #checks: ReturnType<typeof setInterval>;
   /** Connections that rest, each after a read of many chunks. */
   readonly #resting: Held[] = [];
+  /** Runs until the next of them reads on. */
   #restTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The one of them that was last to read on. */
+  #readOn: Held | undefined;
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
@@ -331,18 +334,26 @@ export class Connections {
     request.joinChunks();
   }
 
-  /** Of the connections that rest, one at a time reads on: others have their turn in between. */
+  /**
+   * Of the connections that rest, one at a time reads on: others have their turn in between. It
+   * postpones the next one by as long as its read took; one that has just begun postpones nobody, so
+   * that new connections don't keep those that rest from ever reading on.
+   */
   #rest(held: Held, ms: number): void {
     held.valve?.shut("resting");
     this.#resting.push(held);
-    this.#restFor(Math.max(minRestMs, ms));
+    if (this.#restTimer === undefined || held === this.#readOn) {
+      this.#readNextIn(Math.max(minRestMs, ms));
+    }
   }
 
-  #restFor(ms: number): void {
+  #readNextIn(ms: number): void {
     clearTimeout(this.#restTimer);
     this.#restTimer = setTimeout(() => {
-      this.#resting.shift()?.valve?.open("resting");
-      if (this.#resting.length > 0) this.#restFor(minRestMs);
+      do this.#readOn = this.#resting.shift(); while (this.#readOn?.socket.destroyed);
+      this.#readOn?.valve?.open("resting");
+      this.#restTimer = undefined;
+      if (this.#resting.length > 0) this.#readNextIn(minRestMs);
     }, ms);
   }
 
