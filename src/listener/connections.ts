@@ -28,6 +28,8 @@ class Held {
   isWorking = false;
   /** Requests that were sent before the one under way was answered (pipelining), in their order. */
   readonly pipelined: Arrived[] = [];
+  /** The request after which the connection is closed, as its head says. */
+  last: IncomingMessage | undefined;
 
   constructor(
     readonly connection: Connection,
@@ -154,6 +156,7 @@ export class Connections {
     const held = this.#held.get(socket);
     if (held === undefined || held.connection.isRefused) return false;
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
+    if (!answer.shouldKeepAlive) held.last = request;
     const arrived = { request, answer, begin };
     if (held.connection.isBusy) {
       held.pipelined.push(arrived);
@@ -215,6 +218,11 @@ export class Connections {
     if (held === undefined) return;
     held.connection.isRefused = true;
     held.pipelined.length = 0;
+  }
+
+  /** Whether the request after which the connection is closed has arrived to its end. */
+  isLastRequestComplete(socket: Socket): boolean {
+    return this.#held.get(socket)?.last?.complete === true;
   }
 
   peerOf(socket: Socket): string {

@@ -14,7 +14,7 @@ import { acceptTargetOf, listen } from "./accept_target.ts";
 import { faultOfHead, faultOfTarget } from "./head.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import { ConnectionEvents, type ConnectionListeners } from "./connection_events.ts";
-import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
+import { deafen, type Refusal, type Unreadable, unreadable } from "./refusal.ts";
 import { keepNoParsers, listNoRequests } from "./runtime_http.ts";
 import { createWebSockets } from "./web_socket.ts";
 
@@ -258,13 +258,15 @@ function takeSockets(
 
 const defaultMessageBytes = 1024 * 1024;
 
-/** Refuses everything else: what can't be read, and CONNECT. */
+/** Refuses everything else: what can't be read, and CONNECT. Ignores what follows a last request. */
 function refuseTheRest(
   server: http.Server,
   connections: Connections,
   events: ConnectionEvents,
 ): void {
   server.on("clientError", (error: Error & { code?: string }, socket: net.Socket) => {
+    // It is no part of any request (RFC 9112 §9.6), and the last one still gets its answer.
+    if (connections.isLastRequestComplete(socket)) return deafen(socket);
     if (!socket.writable) return void socket.destroy();
     const why = unreadable(error.code);
     events.ended(why, connections.peerOf(socket));

@@ -1,7 +1,7 @@
 /** Requests of one connection that don't wait for their answers (pipelining). */
 import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
-import { dial, get, pause } from "../../tests/support/raw_connection.ts";
+import { dial, get, listenersOf, pause } from "../../tests/support/raw_connection.ts";
 import { testCertificate, testCertificateKey } from "../../tests/support/service_certificate.ts";
 import { within } from "../../tests/support/within.ts";
 import { turnEnd } from "../base/turns.ts";
@@ -117,3 +117,70 @@ Deno.test("of a caller that leaves, requests that waited for their turn don't be
   await listener.drain(1000);
   assert.equal(asked, 1);
 });
+
+for (const isTls of [false, true]) {
+  const tls = isTls ? { tls: { cert: testCertificate, key: testCertificateKey } } : {};
+  const over = isTls ? ", over TLS too" : "";
+  const last = get.replace("host: x", "host: x\r\nconnection: close");
+
+  Deno.test(`what follows a connection's last request is ignored, and that is answered${over}`, async () => {
+    let asked = 0;
+    const followed = Promise.withResolvers<void>();
+    // More than the system holds.
+    const length = 20_000_000;
+    const listener = await open(
+      async () => {
+        asked++;
+        await followed.promise;
+        return new Response("x".repeat(length));
+      },
+      {},
+      tls,
+    );
+    const ended: string[] = [];
+    listener.setListeners(listenersOf(ended));
+    using together = await dial(listener.port, isTls ? testCertificate : undefined);
+    using apart = await dial(listener.port, isTls ? testCertificate : undefined);
+    await together.send(get + last + get + "junk");
+    await apart.send(last);
+    for (let sent = 0; sent < 3; sent++) {
+      await pause(20);
+      await apart.send(get);
+    }
+    await pause(50);
+    followed.resolve();
+    const answers = await Promise.all([together, apart].map(async (caller) => {
+      const first = await caller.piece();
+      await caller.send("more");
+      await pause(50);
+      return (first + await caller.rest()).split(/HTTP\/1\.1 200 OK[^]+?\r\n\r\n/).slice(1);
+    }));
+    const lengths = answers.map((bodies) => bodies.map((body) => body.length));
+    assert.deepEqual(lengths, [[length, length], [length]]);
+    assert.equal(asked, 3);
+    assert.deepEqual(ended, []);
+    await within(10_000, listener.drain(60_000));
+  });
+
+  Deno.test(`a caller that leaves after such bytes is noticed${over}`, async () => {
+    const begun = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    const listener = await open(
+      (request) => {
+        request.signal.addEventListener("abort", () => left.resolve());
+        begun.resolve();
+        return new Promise<Response>(() => {});
+      },
+      {},
+      tls,
+    );
+    const caller = await dial(listener.port, isTls ? testCertificate : undefined);
+    await caller.send(last);
+    await begun.promise;
+    await caller.send(get);
+    await pause(50);
+    caller[Symbol.dispose]();
+    await within(10_000, left.promise);
+    await listener.drain(1000);
+  });
+}
