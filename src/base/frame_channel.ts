@@ -36,7 +36,10 @@ export interface FrameChannel {
 
 /** Receives a WebSocket's events, one at a time. */
 export interface FrameReceiver {
-  /** `bytes` more of a message have arrived; `message` follows when it is complete. */
+  /**
+   * `bytes` more of a message have arrived; `message` follows when it is complete, unless the socket
+   * is closing by then.
+   */
   arrived(bytes: number): void;
   message(bytes: Uint8Array): void;
   /** There is room again after `send` returned false. */

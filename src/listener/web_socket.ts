@@ -125,7 +125,10 @@ class Channel implements OpenSocket, FrameChannel {
     });
     webSocket.on("pong", (data) => receiver.arrived(-controlBytes(data)));
     webSocket.on("message", (data, isBinary) => {
-      if (isBinary) this.close(1003, "Send text frames.");
+      // It was sent before the caller had read our close frame, or by one who has left: nobody would
+      // get its answer, and thousands may still wait for their turn.
+      if (webSocket.readyState !== openState) receiver.arrived(-data.length);
+      else if (isBinary) this.close(1003, "Send text frames.");
       else receiver.message(data);
     });
     // The package closes the socket after an error, with the code that fits it.

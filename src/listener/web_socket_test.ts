@@ -232,3 +232,22 @@ Deno.test("a paused socket that is closed sees the caller's close frame", async 
   await turn();
   assert.deepEqual(events, ["closed"]);
 });
+
+Deno.test("what arrives behind a close frame, or behind a caller who has left, isn't passed on", async () => {
+  const closings: ((opened: Awaited<ReturnType<typeof open>>) => void)[] = [
+    ({ channel }) => channel.close(1001, "The service stops."),
+    ({ socket }) => void socket.destroy(),
+  ];
+  for (const close of closings) {
+    const opened = await open();
+    const { socket, events } = opened;
+    // The first has its turn at once, the others wait for theirs.
+    await socket.receive(Buffer.concat(Array(3).fill(frame("text", "{}"))));
+    const passedOn = [...events];
+    close(opened);
+    if (!socket.destroyed) await socket.receive(frame("text", "late"));
+    for (let turns = 0; turns < 10; turns++) await turn();
+    assert.deepEqual(events.filter((event) => event !== "closed"), passedOn);
+    socket.destroy();
+  }
+});

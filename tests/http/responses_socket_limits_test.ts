@@ -61,6 +61,22 @@ Deno.test("messages that are too large, binary, or no WebSocket end the socket w
   }
 });
 
+Deno.test("a request that crosses a close frame is neither run nor charged", async () => {
+  const user = crypto.randomUUID();
+  const raw = await openRaw();
+  const closed = new Promise((resolve) => raw.on("close", resolve));
+  // The service closes the socket for the first one, and the caller can't know that yet.
+  raw.send(new Uint8Array([1, 2, 3]));
+  const input = "[say:for nobody]";
+  raw.send(JSON.stringify({ type: "response.create", model, input, safety_identifier: user }));
+  await closed;
+  // A call of the same connection's account that comes later is recorded later.
+  await using socket = await openSocket(service());
+  await socket.ask({ model, input: "[say:later]", safety_identifier: user });
+  const rows = await service().rows({ user_id: user });
+  assert.deepEqual(rows.map(({ status }) => status), ["completed"]);
+});
+
 Deno.test("sixteen requests wait for the one under way, more are refused, and all of those are answered", async () => {
   await using socket = await openSocket(service());
   const input = (at: number) => at === 0 ? "[long:60] [drip:5] first" : `[say:${at}]`;
