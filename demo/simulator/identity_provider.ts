@@ -1,6 +1,6 @@
 /**
  * A simulated OpenID provider on loopback with one person, who agrees to everything: discovery,
- * authorization code with PKCE, ID tokens signed with RS256, user info. It checks what a real one
+ * authorization code with PKCE, ID tokens signed with ES256, user info. It checks what a real one
  * checks: the client's secret, the redirect address, that a code is used once and by its owner.
  */
 export interface IdentityProvider {
@@ -108,7 +108,7 @@ function discovery(issuer: string) {
     jwks_uri: `${issuer}/jwks`,
     response_types_supported: ["code"],
     subject_types_supported: ["public"],
-    id_token_signing_alg_values_supported: ["RS256"],
+    id_token_signing_alg_values_supported: ["ES256"],
     token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
     code_challenge_methods_supported: ["S256"],
     scopes_supported: ["openid", "email", "profile"],
@@ -186,12 +186,12 @@ async function idToken(state: State, { person, nonce }: Grant): Promise<string> 
     exp: now + 600,
     ...(nonce === null ? {} : { nonce }),
   };
-  const parts = [{ alg: "RS256", typ: "JWT", kid: "1" }, claims];
+  const parts = [{ alg: "ES256", typ: "JWT", kid: "1" }, claims];
   const text = parts.map((part) => base64url(new TextEncoder().encode(JSON.stringify(part))))
     .join(".");
   const { privateKey } = await (state.forges ? newKey() : keyOf(state));
   const signed = await crypto.subtle.sign(
-    "RSASSA-PKCS1-v1_5",
+    { name: "ECDSA", hash: "SHA-256" },
     privateKey,
     new TextEncoder().encode(text),
   );
@@ -199,26 +199,20 @@ async function idToken(state: State, { person, nonce }: Grant): Promise<string> 
 }
 
 async function publicKey(state: State) {
-  const { kty, n, e } = await crypto.subtle.exportKey("jwk", (await keyOf(state)).publicKey);
-  return { kty, n, e, alg: "RS256", use: "sig", kid: "1" };
+  const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", (await keyOf(state)).publicKey);
+  return { kty, crv, x, y, alg: "ES256", use: "sig", kid: "1" };
 }
 
-/** Creates the key when it is first needed, since that takes a moment. */
+/** Creates the key when it is first needed. */
 function keyOf(state: State): Promise<CryptoKeyPair> {
   return state.key ??= newKey();
 }
 
 function newKey(): Promise<CryptoKeyPair> {
-  return crypto.subtle.generateKey(
-    {
-      name: "RSASSA-PKCS1-v1_5",
-      modulusLength: 2048,
-      publicExponent: new Uint8Array([1, 0, 1]),
-      hash: "SHA-256",
-    },
-    true,
-    ["sign", "verify"],
-  );
+  return crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
+    "sign",
+    "verify",
+  ]);
 }
 
 async function challengeOf(verifier: string): Promise<string> {
