@@ -197,8 +197,11 @@ Deno.test("who made a key stands in the table of keys with a whole e-mail addres
   const fields = { name: "of the shop's backend", access: "some", scope: "chat", cap_day: "5" };
   const made = await owner.submit(path, path, { ...fields, expires: "never" });
   assert.equal(made.status, 303, made.text);
+  await service.createKey("--name", "ends", "--expires", "2039-12-31");
   await page.setViewportSize(desktop);
   await page.goto(`${service.baseUrl}/dashboard/keys`);
+  const end = await page.locator("td[data-label=State] :has(> time)").boundingBox();
+  assert.ok(end!.height < 24, `the end is ${end!.height} px high`);
   const lines = await page.locator("td .author").evaluate((author) => {
     const { data } = author.firstChild;
     const range = author.ownerDocument.createRange();
@@ -256,6 +259,10 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
     await page.goto(`${service.baseUrl}/dashboard/settings/${name}`);
     const [table, shown] = await widthsOfTable(page);
     assert.equal(table, shown, name);
+    const buttons = await page.locator("td.actions .button").evaluateAll((all) =>
+      all.map((one) => Math.round(one.getBoundingClientRect().top))
+    );
+    assert.ok(new Set(buttons).size <= 1, `${name}: actions one below the other`);
   }
   await page.goto(`${service.baseUrl}/dashboard/settings/audit`);
   const ordinary = page.locator("td .author:text-is('ada@example.com')").first();

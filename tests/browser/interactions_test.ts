@@ -129,12 +129,12 @@ Deno.test("large figures and long words are whole on a laptop and on a phone", a
   await using world = await startAsOwner();
   const { service, page } = world;
   const [user, session, cohort] = ["u".repeat(120), "s".repeat(120), "c".repeat(120)];
-  const call = async (content: string) => {
+  const call = async (content: string, of = { user, session }) => {
     const answer = await service.post("/chat/v1/chat/completions", {
       model: "vendor-b/gpt-4.1",
       messages: [{ role: "user", content: `/// COHORT ${cohort}\n${content}` }],
-      user,
-    }, { "x-session-id": session });
+      user: of.user,
+    }, { "x-session-id": of.session });
     await answer.text();
     return answer.headers.get("x-transaction-id")!;
   };
@@ -150,6 +150,25 @@ Deno.test("large figures and long words are whole on a laptop and on a phone", a
         all.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent),
     );
     assert.deepEqual(cells, [], `cut at ${width}`);
+  }
+  const names = ["shop-assistant / recommend", "customer-31 / visit-1795916016"];
+  await call("/// APP shop-assistant\n/// FLOW recommend\nHello", {
+    ...{ user: "customer-31", session: "visit-1795916016" },
+  });
+  for (const width of [1920, 1000]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(service.baseUrl + list);
+    // The longest text that a call's time may have.
+    await page.$$eval("td time", (all) => all.forEach((one) => one.textContent = "11 months ago"));
+    const cells = await page.locator("tbody tr").first().locator("td").evaluateAll((all) =>
+      all.map(({ title, scrollWidth, clientWidth, textContent }) => (
+        { title, text: textContent, isCut: scrollWidth > clientWidth }
+      ))
+    );
+    assert.deepEqual(cells.slice(3, 5).map(({ title }) => title), names);
+    // On a narrow screen the tooltip has what doesn't fit.
+    const cut = cells.filter(({ isCut, title }) => isCut && (width === 1920 || title === ""));
+    assert.deepEqual(cut, [], `cut at ${width}`);
   }
   await page.setViewportSize(phone);
   const paths = [

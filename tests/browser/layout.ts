@@ -3,11 +3,12 @@ import type { Page } from "playwright-core";
 import { allLooks } from "./chromium.ts";
 
 /** From a phone to a wide desk; in the gate a phone, a tablet and the narrowest desk. */
-const widths = allLooks ? [320, 390, 768, 961, 1024, 1280, 1600] : [390, 768, 961];
+const widths = allLooks ? [320, 360, 390, 768, 961, 1024, 1280, 1600] : [360, 768, 961];
 
 /**
  * Whatever can be pressed is within the screen, and within its table's part that is shown; a table
- * that is wider than its place shows that there is more; the page itself never scrolls sideways.
+ * that is wider than its place shows that there is more; no text runs into the next cell; the
+ * page itself never scrolls sideways.
  * `where` names the page in what is given back: all that is otherwise.
  */
 export async function misfits(page: Page, where: string): Promise<string[]> {
@@ -52,6 +53,12 @@ const findProblems = `function () {
     const style = getComputedStyle(table);
     if (!/gradient/.test(style.backgroundImage)) {
       problems.push("no cue: " + table.getAttribute("aria-label"));
+    }
+  }
+  for (const cell of document.querySelectorAll("main tbody :is(td, th)")) {
+    const isCut = getComputedStyle(cell).overflowX !== "visible";
+    if (!isCut && cell.scrollWidth > cell.clientWidth + 1) {
+      problems.push("runs into the next cell: " + cell.textContent.trim().slice(0, 40));
     }
   }
   return problems;

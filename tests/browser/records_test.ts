@@ -121,6 +121,7 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
   };
   const app = "/// APP the-support-assistant-of-the-shop\n/// COHORT with-a-longer-prompt\n";
   const ids = [await call(`${app}Hello`), await call(`${app}Again [error:500]`)];
+  await call(`${app}Hello`, { model: "vendor-c/claude-sonnet-4-6" });
   await call("none", { model: "vendor-b/no-such-model-of-this-name" });
   const submit = async (form: string, fields: Record<string, string | string[]>) => {
     const { location = form } = await owner.submit(form, form, fields);

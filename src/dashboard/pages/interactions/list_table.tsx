@@ -95,8 +95,8 @@ function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: Interaction
       <td title={`${vendor}/${row.model}`}>
         {row.model} <span class="muted">{vendor}</span>
       </td>
-      <td>{labels(row)}</td>
-      <td title={whose(row)}>{whose(row) || <Nothing />}</td>
+      <Names names={[row.app, row.flow]} />
+      <Names names={[row.userId, row.sessionId]} />
       <Tokens row={row} />
       <td class="number">
         {row.costNanos === null
@@ -141,13 +141,10 @@ function RowTime({ at, now }: { at: Date; now: Date }) {
   );
 }
 
-function whose({ userId, sessionId }: InteractionSummary): string {
-  return [userId, sessionId].filter((one) => one !== null).map(nameText).join(" / ");
-}
-
-function labels({ app, flow }: InteractionSummary) {
-  if (app === null && flow === null) return <Nothing />;
-  return [app, flow].filter((one) => one !== null).map(nameText).join(" / ");
+/** Names that the column may cut off; the tooltip has them in full. */
+function Names({ names }: { names: readonly (string | null)[] }) {
+  const text = names.filter((one) => one !== null).map(nameText).join(" / ");
+  return <td title={text}>{text || <Nothing />}</td>;
 }
 
 function Nothing() {

@@ -236,12 +236,22 @@ function RefusedLine(
       <td class="breaks">{row.param === undefined ? <Dash /> : <code>{row.param}</code>}</td>
       <td class="breaks">{names.get(row.apiKeyId) ?? row.apiKeyId}</td>
       <td class="breaks breaks-late">{row.model ?? <Dash />}</td>
-      <td class="breaks breaks-late">{row.endpoint}</td>
+      <td class="breaks breaks-late">{breakingAtSlashes(row.endpoint)}</td>
       <td class="breaks breaks-late">
         <code>{row.requestId}</code>
       </td>
     </tr>
   );
+}
+
+/** A path that doesn't fit on one line continues on the next after a slash, not within a word. */
+function breakingAtSlashes(path: string) {
+  return path.split(/(?<=\/)/).map((part) => (
+    <>
+      {part}
+      <wbr />
+    </>
+  ));
 }
 
 function Dash() {

@@ -296,10 +296,10 @@ function stateTime(row: KeyRow, state: KeyState, now: Date) {
   const at = state === "revoked" ? row.revokedAt : row.expiresAt;
   if (at === null) return null;
   return (
-    <span class="muted">
-      {state === "active" ? " ends " : " "}
+    <div class="muted nowrap">
+      {state === "active" ? "ends " : ""}
       <Time at={at} now={now} />
-    </span>
+    </div>
   );
 }
 

@@ -207,10 +207,9 @@ function Targets({ targets }: Pick<VirtualModelDefinition, "targets">) {
     <>
       {targets.map(({ model, weight }) => (
         <div>
-          {model}
-          {targets.length === 1
+          {model} {targets.length === 1
             ? null
-            : <span class="muted">{` ${Math.round(weight / sum * 1000) / 10} %`}</span>}
+            : <span class="muted nowrap">{`${Math.round(weight / sum * 1000) / 10} %`}</span>}
         </div>
       ))}
     </>
