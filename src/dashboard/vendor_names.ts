@@ -20,6 +20,17 @@ export function modelName(names: VendorNames, id: string): string {
   return vendorName(names, label) + id.slice(label.length);
 }
 
+/** Reads such an id, with the common name or the label; undefined if no vendor has either. */
+export function readModelName(
+  names: VendorNames,
+  id: string,
+): { vendor: string; model: string } | undefined {
+  const name = id.split("/", 1)[0]!;
+  const model = id.slice(name.length + 1);
+  const vendor = [...names.keys()].find((label) => label === name || names.get(label) === name);
+  return vendor === undefined || model === "" ? undefined : { vendor, model };
+}
+
 /** All vendors, to choose from. */
 export function vendorOptions(names: VendorNames): Option[] {
   return [...names.keys()].map((label) => [label, vendorWithLabel(names, label)]);

@@ -111,6 +111,27 @@ Deno.test("filters and words narrow the list to what they say, and each can be t
   assert.match(none, /No call matches all filters/);
 });
 
+Deno.test("the model filter takes models as pages name them", async () => {
+  const owner = await world().owner();
+  const [here, there] = [`m-${crypto.randomUUID()}`, "vendor-c/claude-sonnet-4-6"];
+  const id = await call(here, { model: "vendor-b/gpt-5-mini" });
+  await call(here, { model: there });
+  const routed = await call(here, { model: "vendor-f/openai/gpt-5-mini" });
+  const shown = async (query: string) => {
+    const { text, location } = await owner.get(`${list}?q=${here}&${query}`);
+    return idsIn(location === undefined ? text : (await owner.get(location)).text);
+  };
+  const only = [id];
+  for (const vendor of ["", "&vendor=vendor-b", "&vendor=openai"]) {
+    assert.deepEqual(await shown(`model=vendor-b/gpt-5-mini${vendor}`), only, vendor);
+  }
+  assert.deepEqual(await shown("model=openai/gpt-5-mini&vendor=vendor-c"), []);
+  assert.deepEqual(await shown("model=openai/none"), []);
+  // A router's own name of a model stays what it is.
+  assert.deepEqual(await shown("model=openai/gpt-5-mini"), [routed]);
+  assert.deepEqual(await shown("model=openrouter/openai/gpt-5-mini"), [routed]);
+});
+
 Deno.test("calls of a user with a blank in front of the name aren't those of who is called so without", async () => {
   const owner = await world().owner();
   const spaced = await call("Mine", { user: " pat" });

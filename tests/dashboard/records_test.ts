@@ -163,7 +163,9 @@ Deno.test("an export is asked for, fetched, noted and deleted", async () => {
     assert.equal(refused.status, 400);
     assert.match(refused.text, message);
   }
-  const made = await owner.submit(form, form, { ...wanted, filter_user_id: "exported " });
+  const made = await owner.submit(form, form, {
+    ...{ ...wanted, filter_user_id: "exported ", filter_model: "openai/gpt-4.1" },
+  });
   assert.equal(made.location, "/dashboard/exports");
   const list = await until(owner, "/dashboard/exports", /\/file"/);
   const path = /href="(\/dashboard\/exports\/[^"]+\/file)"/.exec(list.text)?.[1] ?? "";

@@ -59,7 +59,7 @@ function asked(request: PageRequest): Shown["values"] {
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { accountId } = request;
   const { fieldErrors } = await submitOrExplain(async () => {
-    const wanted = validate(exportRequest, requestOf(form));
+    const wanted = validate(exportRequest, await requestOf(ctx, form, request));
     const { spec, delivery } = readExportSpec(wanted, {
       accountId,
       hasBucket: ctx.exports.hasBucket,
@@ -79,12 +79,12 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
 }
 
 /** Returns the form as a request of the API. */
-function requestOf(form: Form): unknown {
+async function requestOf(ctx: PageContext, form: Form, request: PageRequest): Promise<unknown> {
   return {
     tables: form.all("tables"),
     format: form.text("format"),
     range: { start: form.day("from"), end: form.day("to") },
-    filters: readFilters(form),
+    filters: await readFilters(ctx, request, form),
     raw_cells: form.text("raw_cells") === "yes",
     delivery: form.text("delivery") === "bucket" ? "bucket" : "job",
   };

@@ -1,6 +1,8 @@
+import type { PageContext, PageRequest } from "../../bind.tsx";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
+import { namedModel } from "../../named_model.ts";
 import { type VendorNames, vendorOptions } from "../../vendor_names.ts";
 
 /** The ways a call can end, as values of the filter. */
@@ -41,7 +43,7 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
             label="Vendor"
             options={[["", "Any"], ...vendorOptions(vendors)]}
           />
-          <TextField {...shown} id={field("model")} label="Model" placeholder="gpt-5-mini" />
+          <TextField {...shown} id={field("model")} label="Model" placeholder="openai/gpt-5-mini" />
           <TextField {...shown} id={field("app")} label="App" />
           <TextField {...shown} id={field("flow")} label="Flow" />
           <TextField {...shown} id={field("cohort_id")} label="Cohort" />
@@ -66,12 +68,21 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
   );
 }
 
-export function readFilters(form: Form): Record<string, string | string[]> {
+export async function readFilters(
+  ctx: PageContext,
+  { accountId }: PageRequest,
+  form: Form,
+): Promise<Record<string, string | string[]>> {
   const single = columns.flatMap((column) =>
     Object.values(form.filledExactly(field(column))).map((value) => [column, value] as const)
   );
+  const filters: Record<string, string> = Object.fromEntries(single);
   const wanted = form.all(field("status"));
-  return { ...Object.fromEntries(single), ...(wanted.length > 0 ? { status: wanted } : {}) };
+  return {
+    ...filters,
+    ...await namedModel(ctx, accountId, filters),
+    ...(wanted.length > 0 ? { status: wanted } : {}),
+  };
 }
 
 export function filterField(param: string): string | undefined {

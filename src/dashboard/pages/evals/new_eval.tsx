@@ -42,7 +42,7 @@ const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_typ
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   if (form.text("step") === "estimate") return await estimate(ctx, form, request);
   const { done, fieldErrors } = await submitOrExplain(async () => {
-    const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
+    const body = validate(evalRequest, await requestOf(ctx, form, request));
     const principal = await principalOf(ctx, request, form.text("key"));
     const caller = {
       principal,
@@ -69,7 +69,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
 /** Shows the same form again, with the run's estimated cost above it. */
 async function estimate(ctx: PageContext, form: Form, request: PageRequest): Promise<Page> {
   const { done, fieldErrors } = await submitOrExplain(async () => {
-    const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
+    const body = validate(evalRequest, await requestOf(ctx, form, request));
     return await ctx.estimateEval(request.accountId, body);
   }, (param) => fieldOf(param, usedSlots(form)));
   const shown = { values: form.values(), fieldErrors: fieldErrors ?? {} };
@@ -87,12 +87,13 @@ function EstimateNotice({ estimate: { calls, costNanos } }: { estimate: EvalEsti
   return <p class="notice notice-plain" role="status">{`${counted(calls, "call")}, ${cost}.`}</p>;
 }
 
-/** Returns the form as a request of the API, without the graders. */
-function requestOf(form: Form) {
+/** Returns the form as a request of the API. */
+async function requestOf(ctx: PageContext, form: Form, request: PageRequest): Promise<unknown> {
   return {
     ...form.filled("name"),
     model: form.text("model"),
-    filters: readFilters(form),
+    graders: readGraders(form),
+    filters: await readFilters(ctx, request, form),
     ...form.span(),
     limit: Number(form.text("limit")),
     sample: form.text("sample"),

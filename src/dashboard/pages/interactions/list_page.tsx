@@ -4,6 +4,7 @@ import { sha256Hex } from "../../../base/hash.ts";
 import { htmlText, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted, usd } from "../../amounts.ts";
+import { namedModel } from "../../named_model.ts";
 import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { FoundRequests, lookUpId, searchedId } from "./look_up.tsx";
 import { listTabs } from "./refused_page.tsx";
@@ -17,6 +18,11 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
   app.get(listPath, "viewer", async (request) => {
     if (hasBlanks(request.fields)) return toPlainAddress(request);
     const { vendorNames: vendors } = ctx;
+    const named = await namedModel(ctx, request.accountId, {
+      model: request.fields.getAll("model").length === 1 ? request.query("model") : undefined,
+      vendor: request.query("vendor"),
+    });
+    if (named) return redirect(viewAddress(listPath, request.fields, named));
     const names = await ctx.interactions.keyNames(request.accountId);
     const view = viewOf(request, names, vendors);
     const [shown, totals, found] = await Promise.all([
@@ -115,7 +121,11 @@ function toPlainAddress(request: PageRequest): Response {
   const fields = new URLSearchParams(
     [...request.fields].filter(([, value]) => value.trim() !== ""),
   );
-  return new Response(null, { status: 303, headers: { location: viewAddress(listPath, fields) } });
+  return redirect(viewAddress(listPath, fields));
+}
+
+function redirect(location: string): Response {
+  return new Response(null, { status: 303, headers: { location } });
 }
 
 export function viewOf(
