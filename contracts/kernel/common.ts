@@ -25,8 +25,8 @@ export const errorSchemas = {
     type: z.literal("error").describe("Always `error`."),
     error: z.strictObject({
       ...fault,
-      details: z.record(z.string(), z.unknown()).optional().describe(
-        "What clients of this dialect use to recover, such as `error_code`; absent if there is nothing.",
+      details: z.looseObject({ error_code: z.string() }).describe(
+        "What clients of this dialect use to recover. Its `error_code` is `code`, or the vendor's own.",
       ),
     }).openapi("MessagesErrorBody").describe(
       "The error; its `type` is one of this dialect's fixed list.",

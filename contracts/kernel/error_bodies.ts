@@ -35,7 +35,7 @@ const bodies: Readonly<Record<ErrorDialect, Encode>> = {
     error: {
       ...error,
       type: messagesTypes[error.code] ?? messagesTypes[error.type] ?? error.type,
-      ...(details ? { details } : {}),
+      details: messagesDetails(error.code, details),
     },
     request_id: requestId,
   }),
@@ -43,6 +43,11 @@ const bodies: Readonly<Record<ErrorDialect, Encode>> = {
     error: { ...error, status: canonicalStatus(errors[error.code].status) },
   }),
 };
+
+/** Anthropic's clients read `error_code`, and only there; a vendor's own takes precedence. */
+export function messagesDetails(code: ErrorCode, details: ErrorFacts["details"]) {
+  return { error_code: code, ...details };
+}
 
 /** The messages dialect has a closed list of types (messages.md §6). */
 const messagesTypes: Readonly<Record<string, string>> = {

@@ -31,7 +31,11 @@ const own: [ErrorDialect, Record<string, unknown>][] = [
   ["service", { error: base() }],
   ["chat", { error: { ...base(), param: "n" } }],
   ["responses", { error: { ...base(), param: "n" } }],
-  ["messages", { type: "error", error: base(), request_id: "req-1" }],
+  ["messages", {
+    type: "error",
+    error: { ...base(), details: { error_code: "invalid_value" } },
+    request_id: "req-1",
+  }],
   ["generate", { error: { ...base(), status: "INVALID_ARGUMENT" } }],
 ];
 

@@ -133,7 +133,7 @@ export function checkError(answer: Answer, wanted: ErrorFields): void {
   const { error: _, ...beside } = body;
   switch (wanted.dialect) {
     case "messages":
-      assert.deepEqual(more, {});
+      assert.deepEqual(more, { details: { error_code: code } });
       assert.deepEqual(beside, {
         type: "error",
         request_id: answer.headers.get("x-request-id"),

@@ -1193,9 +1193,10 @@ export type MessagesErrorBody = {
      */
     code: string;
     /**
-     * What clients of this dialect use to recover, such as `error_code`; absent if there is nothing.
+     * What clients of this dialect use to recover. Its `error_code` is `code`, or the vendor's own.
      */
-    details?: {
+    details: {
+        error_code: string;
         [key: string]: unknown;
     };
 };

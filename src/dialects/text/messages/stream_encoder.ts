@@ -14,6 +14,7 @@ import { writeEnding, writeMessage } from "./answer_encoder.ts";
 import { sseEvent } from "./answer/block_writer.ts";
 import { writeTotals, writeUsage } from "./usage.ts";
 import { type ErrorCode, errors } from "../../../../contracts/kernel/errors.ts";
+import { messagesDetails } from "../../../../contracts/kernel/error_bodies.ts";
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new MessagesStreamEncoder(context);
@@ -120,12 +121,11 @@ function lifetimes(usage: Usage): Record<string, unknown> {
 
 /** Ends a stream with the dialect's own error event; nothing follows it. */
 export function errorFrame(fault: Fault): string {
-  const { vendorDetails: details } = fault;
   const error = {
     type: errorType(fault.code),
     message: fault.message,
     code: fault.code,
-    ...(details ? { details } : {}),
+    details: messagesDetails(fault.code, fault.vendorDetails),
   };
   return sseEvent({ type: "error", error, request_id: null });
 }

@@ -323,6 +323,7 @@ Deno.test("a failure is the dialect's error event and nothing after it", () => {
       type: "api_error",
       message: "The vendor's stream ended before the answer was complete.",
       code: "upstream_stream_truncated",
+      details: { error_code: "upstream_stream_truncated" },
     },
     request_id: null,
   });
