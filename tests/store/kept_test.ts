@@ -41,6 +41,18 @@ eachDatabase(
     assert.equal(await kept.removeResponse(other.id, "resp_1"), false);
     assert.equal(await kept.removeResponse(own.id, "resp_1"), true);
     assert.equal(await kept.findResponse(own.id, "resp_1"), undefined);
+    // Of records that come late, as from a journal, nobody knows whether a source was erased.
+    const late = (id: string, sources: string[]) => ({
+      ...interactionRow(`txn-${id}`, { accountId: own.id }),
+      createdAt: new Date(Date.now() - 8 * 24 * 3_600_000),
+      retained: {
+        response: { ...response, responseId: `resp_${id}`, itemIds: [], sources },
+        reasoning: [],
+      },
+    });
+    await interactions.insert([late("2", ["txn-0"]), late("3", [])]);
+    assert.equal(await kept.findResponse(own.id, "resp_2"), undefined);
+    assert.equal((await kept.findResponse(own.id, "resp_3"))?.transactionId, "txn-3");
   },
 );
 
