@@ -78,7 +78,9 @@ eachDatabase(
         assert.deepEqual(await known(), expected, `erased: ${what}`);
       }
       await database.query("delete from interactions; delete from erased_calls");
-      await rows.insert(calls);
+      // Some by themselves: a batch looks for tombstones by its oldest call.
+      const batches = round < 3 ? calls.map((call) => [call]) : [calls];
+      for (const batch of batches) await rows.insert(batch);
       assert.deepEqual(await known(), expected, `written: ${what}`);
     }
   },
