@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import { sameText } from "../base/hash.ts";
 import { randomBase62 } from "../base/ids.ts";
 import type { CommandResult } from "./command.ts";
@@ -98,7 +99,7 @@ async function send(dataDir: string, path: string, sent: Sent): Promise<Response
 
 async function readControl(dataDir: string): Promise<Control | undefined> {
   try {
-    return JSON.parse(await Deno.readTextFile(`${dataDir}/${controlFile}`)) as Control;
+    return parseExactly(await Deno.readTextFile(`${dataDir}/${controlFile}`)) as Control;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { joinBytes } from "../base/bytes.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { commandFailure, UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
 
@@ -41,7 +42,7 @@ export async function* decodeFrames(
       yield { kind: "data", bytes: payload, rows };
       continue;
     }
-    const body = JSON.parse(new TextDecoder().decode(payload)) as FrameBody;
+    const body = parseExactly(new TextDecoder().decode(payload)) as FrameBody;
     if (kind === kinds.failed) {
       throw body.usage === true ? new UsageError(body.message) : new Error(body.message);
     }

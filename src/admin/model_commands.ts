@@ -7,6 +7,7 @@ import {
   virtualModelView,
 } from "../administration/virtual_model_administration.ts";
 import type { Clock } from "../base/clock.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { messageOf, OptionError, rethrowing } from "../shared/fault.ts";
 import {
   accountOption,
@@ -83,7 +84,7 @@ async function setModel(
 
 function parseInput(input: string): unknown {
   try {
-    return JSON.parse(input);
+    return parseExactly(input);
   } catch (thrown) {
     throw new UsageError(`standard input: expected JSON: ${messageOf(thrown)}`);
   }

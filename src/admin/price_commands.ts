@@ -6,6 +6,7 @@ import {
   textOption,
   type Values,
 } from "./command.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { checkPrices } from "./price_check_command.ts";
 import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { repriceCalls } from "./reprice_command.ts";
@@ -53,7 +54,7 @@ async function showPrice(
   const found = await deps.priceVersions.find(version!);
   if (!found) throw new Error(`No price has the version '${version}'.`);
   const { label, model, source, checkedOn, fieldsText, firstSeenAt } = found;
-  const price: unknown = JSON.parse(fieldsText);
+  const price: unknown = parseExactly(fieldsText);
   return done({
     version: found.version,
     vendor: label,

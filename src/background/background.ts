@@ -1,4 +1,5 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
@@ -105,7 +106,7 @@ export class Background {
     const text = await this.#find(key);
     if (text === undefined || include.length === 0) return text;
     const { requireIncluded } = this.#deps.dialects.responses.conversation!;
-    await stepFor(text, caller)(() => requireIncluded!(JSON.parse(text), include));
+    await stepFor(text, caller)(() => requireIncluded!(parseExactly(text), include));
     return text;
   }
 
@@ -136,7 +137,7 @@ export class Background {
     if (!stored) return undefined;
     const { inputItemsText: text, responseId: answerId } = stored;
     const step = stepFor(text, caller);
-    const items = await step(() => JSON.parse(text) as unknown[]);
+    const items = await step(() => parseExactly(text) as unknown[]);
     const { listing } = this.#deps.dialects.responses.conversation!;
     return await step(() => inputItemPage(listing!, { items, answerId }, query));
   }
@@ -191,7 +192,7 @@ export class Background {
     const { storedResponses, dialects } = this.#deps;
     const stored = await storedResponses.findResponse(accountId, responseId);
     if (!stored) return undefined;
-    const answer: unknown = JSON.parse(stored.answerText);
+    const answer: unknown = parseExactly(stored.answerText);
     return dialects.responses.conversation?.answerId(answer) === responseId ? stored : undefined;
   }
 

@@ -9,6 +9,7 @@ import { usable } from "../keys/key_cache.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { ClaimedCall } from "./runner.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import type { HeavyBodies } from "../base/heavy_json.ts";
 import { rereadRequest } from "./reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
@@ -100,7 +101,7 @@ function refusalOf(
   }
   if (
     attempts > 1 && request.bodyText.includes("mcp") &&
-    form.hasEffects(JSON.parse(request.bodyText))
+    form.hasEffects(parseExactly(request.bodyText))
   ) {
     return failed(
       "The service restarted during this call. Tools of a remote server may already have acted, so it is not repeated.",

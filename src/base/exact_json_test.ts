@@ -12,14 +12,18 @@ const names = [
   ["model", "mode\\u006c", "mode\\\\"],
   ["max_tokens", "max\\u005ftokens", "max\\\\u005ft"],
   ["größe", "gr\\u00f6\\u00dfe", "gr\\\\u0"],
+  ['x"y', 'x\\"y', 'x\\\\\\"'],
+  ["^\\d+$", "^\\\\d+$", "^\\\\\\\\d+"],
+  ["\n", "\\n", "\\\\"],
+  ["\ud800", "\\ud800", "\\\\"],
 ];
 
-for (const [name, escaped, expected] of names) {
+for (const [at, [name, escaped, expected]] of names.entries()) {
   Deno.test(`the name ${escaped} is ${name}, whatever was parsed before`, () => {
-    const body = (last: string) => `{"first":{"a":"\\"\\\\"},"second":[], "${last}" : 5}`;
+    const body = (last: string) => `{"first${at}":{"a":"\\"\\\\"},"second":[], "${last}" : 5}`;
     const retained = Array.from({ length: 5 }, () => parseExactly(body(expected!)));
     assert.equal(Object.keys(retained[0] as object).length, 3);
-    const right = { first: { a: '"\\' }, second: [], [name!]: 5 };
+    const right = { [`first${at}`]: { a: '"\\' }, second: [], [name!]: 5 };
     assert.deepEqual(parseExactly(body(escaped!)), right);
     const count = new JsonCount(limits, 8);
     count.add(body(escaped!));
@@ -46,4 +50,23 @@ Deno.test("other texts are what the runtime's parser makes of them, errors too",
     };
     assert.equal(messageOf(parseExactly), messageOf(JSON.parse), text);
   }
+});
+
+Deno.test("names with escapes keep their order, and of those that come twice the last counts", () => {
+  const text = String
+    .raw`{"\"":1,"b":{"\"":[{"\\\"":2}],"\t":{}},"\u0022":3,"\u0062\n":4,"\"":"\""}`;
+  assert.equal(JSON.stringify(parseExactly(text)), JSON.stringify(JSON.parse(text)));
+  const proto = String.raw`{"__proto__":{"\"":1},"\\":2}`;
+  assert.deepEqual(
+    Object.entries(parseExactly(proto) as object),
+    Object.entries(JSON.parse(proto)),
+  );
+});
+
+Deno.test("a name with escapes is read at every depth", () => {
+  const depth = 100_000;
+  let value = parseExactly('{"\\t":['.repeat(depth) + "]}".repeat(depth));
+  let levels = 0;
+  for (; value !== undefined; levels++) [value] = (value as Record<string, unknown[]>)["\t"]!;
+  assert.equal(levels, depth);
 });

@@ -386,19 +386,3 @@ export function seekQuote(text: string, from: number, until: number): number {
 
 /** Units to scan after an escaped quote before searching again. */
 const walkedUnits = 1024;
-
-/**
- * Parses a file that people write, which must hold a JSON object. Throws an Error with a one-line
- * message; it shows `example` if the JSON isn't an object.
- */
-export function parseObject(text: string, example: string): object {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new Error(`expected JSON: ${reason.replaceAll(/\s+/g, " ")}`);
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new Error(`expected a JSON object such as ${example}`);
-}

@@ -1,3 +1,4 @@
+import { parseExactly } from "./exact_json.ts";
 import { skipString } from "./json_text.ts";
 
 /**
@@ -111,7 +112,7 @@ function closing(open: readonly Open[]): string {
 
 function parse(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseExactly(text) };
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { parseExactly } from "./exact_json.ts";
 import { Buffer } from "node:buffer";
 
 type Json = Record<string | number, unknown>;
@@ -166,7 +167,7 @@ function formOf(text: string, json: string, spans: readonly Span[]): Form | unde
   if (marked === undefined) return undefined;
   let value: unknown;
   try {
-    value = JSON.parse(marked);
+    value = parseExactly(marked);
   } catch {
     return undefined;
   }
@@ -272,7 +273,7 @@ function textIn(text: string, start: number, end: number, bytes: Uint8Array): st
 
 function parsedText(literal: string): string | undefined {
   try {
-    return JSON.parse(literal) as string;
+    return parseExactly(literal) as string;
   } catch {
     return undefined;
   }

@@ -1,5 +1,7 @@
 import { sha256Hex } from "../base/hash.ts";
+import { itemsAt, locate, membersAt } from "../base/json_text.ts";
 import { nanoDigits, parseUsd } from "../base/money.ts";
+import { finish } from "../base/steps.ts";
 import type { CallSums, Sums } from "../shared/call_sums.ts";
 import { invalidValue, messageOf } from "../shared/fault.ts";
 
@@ -137,14 +139,15 @@ export function outcomeHash({ cohortId, items }: Pick<OutcomePost, "cohortId" | 
 
 /**
  * Returns the values of `conversions` in billionths, read from the digits in the body's text, since
- * `JSON.parse` would round `0.1` to a binary fraction. The text must have been validated before.
- * Throws faults that name the item.
+ * parsing would round `0.1` to a binary fraction. The text must have been validated before. Throws
+ * faults that name the item.
  */
 export function outcomeValues(bodyText: string): bigint[] {
-  const body = JSON.parse(bodyText, sourceOfValue) as { conversions: { value: string }[] };
-  return body.conversions.map(({ value }, index) => {
+  const conversions = locate(bodyText, ["conversions"])!;
+  return finish(itemsAt(bodyText, conversions)).map(({ start }, index) => {
+    const { valueStart, valueEnd } = membersAt(bodyText, start)!.members.get("value")!;
     try {
-      return parseUsd(value, nanoDigits, {
+      return parseUsd(bodyText.slice(valueStart, valueEnd), nanoDigits, {
         allowExponent: true,
         allowNegative: true,
         excess: "nearest",
@@ -154,9 +157,4 @@ export function outcomeValues(bodyText: string): bigint[] {
       throw invalidValue(param, messageOf(thrown));
     }
   });
-}
-
-/** A `JSON.parse` reviver that returns a value's source text, which the engine passes to it. */
-function sourceOfValue(key: string, value: unknown, context?: { source?: string }): unknown {
-  return key === "value" && typeof value === "number" ? context?.source ?? String(value) : value;
 }

@@ -25,6 +25,13 @@ Deno.test("values are exactly those of the text, to the billionth", () => {
   assert.deepEqual(valuesOf("999999999.123456789"), [999_999_999_123_456_789n]);
 });
 
+Deno.test("an item's value is found under its name, whatever was parsed before", () => {
+  const body = (name: string) => `{"conversions":[{"outcome":1,"${name}":0.50}]}`;
+  const seen = [1, 2].map(() => JSON.parse(body("\\\\u007")) as unknown);
+  assert.deepEqual(outcomeValues(body("\\u0076alue")), [500_000_000n]);
+  assert.equal(seen.length, 2);
+});
+
 Deno.test("what a caller's arithmetic left beyond nine decimals is rounded, half away from zero", () => {
   assert.deepEqual(
     valuesOf("0.30000000000000004", "0.0000000005", "-0.0000000005", "0.00000000049", "1e-12"),

@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 /** A message for the next page, shown once. */
 export type Notice =
   | { kind: "done"; text: string }
@@ -12,5 +13,5 @@ export const noticeSeconds = 120;
 
 /** Parses a notice's JSON. It needs no validation: it comes from a cookie that we sealed. */
 export function parseNotice(text: string | undefined): Notice | undefined {
-  return text === undefined ? undefined : JSON.parse(text) as Notice;
+  return text === undefined ? undefined : parseExactly(text) as Notice;
 }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import { isNoSpace } from "./full_disk.ts";
 
 export interface DataDirClaim {
@@ -135,7 +136,7 @@ export async function addressOfOwner(path: string): Promise<string | undefined> 
 /** Undefined if the file is missing or incomplete. */
 async function readOwner(path: string): Promise<Owner | undefined> {
   try {
-    const owner = JSON.parse(await Deno.readTextFile(`${path}/owner.json`)) as Owner;
+    const owner = parseExactly(await Deno.readTextFile(`${path}/owner.json`)) as Owner;
     return Number.isInteger(owner.pid) ? owner : undefined;
   } catch {
     return undefined;

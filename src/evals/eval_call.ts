@@ -1,5 +1,6 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Clock } from "../base/clock.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { Fault } from "../shared/fault.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { type CallTrace, type JobCall, jobCaller } from "../relay/call_context.ts";
@@ -70,7 +71,7 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
     const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
     const text = await new Response(reply.body as BodyInit | null).text();
     if (call.signal.aborted || reply.status === 499) return { kind: "stopped" };
-    return { kind: "answer", json: JSON.parse(text), spent: spentBy(caller.trace) };
+    return { kind: "answer", json: parseExactly(text), spent: spentBy(caller.trace) };
   } catch (thrown) {
     if (call.signal.aborted) return { kind: "stopped" };
     if (!(thrown instanceof Fault) || thrown.code === "store_unavailable") throw thrown;

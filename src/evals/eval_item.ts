@@ -1,4 +1,5 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
 import {
@@ -161,7 +162,7 @@ function findBlocker(
 function storedAnswer(stored: StoredCall, dialect: Dialect): string | null {
   if (stored.status !== "completed" || stored.responseText === null) return null;
   try {
-    return answerText(dialect, JSON.parse(stored.responseText));
+    return answerText(dialect, parseExactly(stored.responseText));
   } catch {
     return null;
   }
@@ -240,7 +241,7 @@ async function earlierAnswer(
   const spent = item.countedCalls.includes(transactionId)
     ? { ...noSpent, transactionId }
     : { transactionId, costNanos: costNanos ?? 0n, unpricedCalls };
-  return { kind: "answer", json: JSON.parse(earlier.responseText), spent };
+  return { kind: "answer", json: parseExactly(earlier.responseText), spent };
 }
 
 async function call(

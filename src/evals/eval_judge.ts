@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseExactly } from "../base/exact_json.ts";
 import { finish } from "../base/steps.ts";
 import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
@@ -94,7 +95,7 @@ export function readVerdict(text: string): Verdict {
 
 function parse(text: string) {
   try {
-    return verdict.safeParse(JSON.parse(text));
+    return verdict.safeParse(parseExactly(text));
   } catch {
     return verdict.safeParse(undefined);
   }

@@ -7,6 +7,7 @@ import { createContext, Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { parseExactly } from "../base/exact_json.ts";
 import { type GradeQuestion, gradeReady, type GradeResult } from "./grade_protocol.ts";
 
 type Rule = GradeQuestion["rule"];
@@ -82,7 +83,7 @@ class Grader {
     return (text) => {
       let value: unknown;
       try {
-        value = JSON.parse(text);
+        value = parseExactly(text);
       } catch {
         return "the answer isn't JSON";
       }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import { OptionError } from "../shared/fault.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
 import type { ApiKey } from "./api_key.ts";
@@ -116,7 +117,7 @@ export function writeKeyDefaults(defaults: KeyDefaults | undefined): string | nu
 /** The defaults in the store's text; fields of other versions are left out. */
 export function readKeyDefaults(text: string | null): KeyDefaults | undefined {
   if (text === null) return undefined;
-  const json = JSON.parse(text) as Record<string, unknown>;
+  const json = parseExactly(text) as Record<string, unknown>;
   const string = (value: unknown) => typeof value === "string" ? value : undefined;
   const { models, expected_output_tokens: tokens } = json;
   const read = {

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { finish } from "../base/steps.ts";
 import { defined } from "../base/defined.ts";
 import { SseSplitter } from "../base/sse.ts";
@@ -150,7 +151,7 @@ function bodyOf(
 async function* eventsOf(dialect: Dialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
   if (!(reply.body instanceof ReadableStream)) {
     const text = await new Response(reply.body as BodyInit | null).text();
-    yield* dialect.decodeAnswer(JSON.parse(text), {});
+    yield* dialect.decodeAnswer(parseExactly(text), {});
     return;
   }
   const splitter = new SseSplitter({ maxEventBytes });

@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import type { InteractionColumn } from "../../contracts/data/export_tables.ts";
 import { copyLine } from "../database/copy_text.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
@@ -79,7 +80,7 @@ export const columnTable = {
     write: (row) => row.attempts ? sanitizeText(JSON.stringify(row.attempts)) : null,
     // Absent for a single attempt.
     read: (value) =>
-      value === null ? undefined : JSON.parse(String(value)) as readonly VendorAttempt[],
+      value === null ? undefined : parseExactly(String(value)) as readonly VendorAttempt[],
   },
   cache: optional("cache"),
   client: optional("client"),

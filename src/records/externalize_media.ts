@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import { sha256Steps } from "../base/hash.ts";
 import { longStringsSteps, type PlacedString } from "../base/json_strings.ts";
 import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
@@ -138,7 +139,7 @@ function stringAt(text: string, { start, end }: { start: number; end: number }) 
   if (text[start] !== '"' || text[end - 1] !== '"') return undefined;
   if (!inner.includes("\\")) return inner;
   try {
-    return JSON.parse(text.slice(start, end)) as string;
+    return parseExactly(text.slice(start, end)) as string;
   } catch {
     return undefined;
   }

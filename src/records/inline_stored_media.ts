@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { parseExactly } from "../base/exact_json.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 
 /**
@@ -21,7 +22,7 @@ export async function inlineStoredMedia(
     bytes += content?.length ?? 0;
     if (!content || bytes > maxBytes) return undefined;
     const data = Buffer.from(content).toString("base64");
-    const value = field.address ? `data:${JSON.parse(mimeType)};base64,${data}` : data;
+    const value = field.address ? `data:${parseExactly(mimeType)};base64,${data}` : data;
     pieces.push(text.slice(from, found.index), `"${key}"${between}${JSON.stringify(value)}`);
     from = found.index + whole.length;
   }

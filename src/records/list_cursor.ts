@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import { sha256Hex } from "../base/hash.ts";
 import { invalidValue } from "../shared/fault.ts";
 import type { ListPosition } from "../shared/interaction.ts";
@@ -36,7 +37,7 @@ function digestOf(scope: unknown, position: readonly unknown[]): string {
 function parse(cursor: string): { position: Position; digest: string } | undefined {
   try {
     const bytes = Uint8Array.fromBase64(cursor, { alphabet: "base64url" });
-    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const value: unknown = parseExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     const [ms, transactionId, digest] = Array.isArray(value) ? value : [];
     if (!Number.isSafeInteger(ms) || typeof transactionId !== "string") return undefined;
     return { position: [ms, transactionId], digest: String(digest) };

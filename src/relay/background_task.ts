@@ -5,6 +5,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Call, Ending } from "./call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { Reply } from "./reply.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { changeMembers, splice, topLevelMembersSteps } from "../base/json_text.ts";
 import type { Steps } from "../base/steps.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
@@ -113,7 +114,7 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
     hosted: plan.hosted,
     whole(answer) {
       const { text: callersText, ...whole } = plan.whole(answer);
-      const text = JSON.stringify(task.answered(JSON.parse(callersText)));
+      const text = JSON.stringify(task.answered(parseExactly(callersText)));
       return { ...whole, body: "", text };
     },
     stream() {

@@ -1,4 +1,5 @@
 import { joinBytes, utf8Text } from "../base/bytes.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
@@ -177,7 +178,7 @@ const countedUnits = 2048;
 export function parseAnswer(text: string): unknown {
   if (text.length > countedUnits) checkAnswerLimits(text);
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     throw new Fault("upstream_invalid_response", {
       note: "a good status with a body that is not JSON",
@@ -235,7 +236,7 @@ function lastObject(text: string, name: string): unknown {
   if (start < 0 || !/^\s*:\s*$/.test(text.slice(at + token.length, start).slice(0, 64))) return;
   return attempt(() => {
     const { range } = membersAt(text, start)!;
-    return JSON.parse(text.slice(range.start, range.end)) as unknown;
+    return parseExactly(text.slice(range.start, range.end)) as unknown;
   });
 }
 

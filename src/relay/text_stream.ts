@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { parseExactly } from "../base/exact_json.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
@@ -208,7 +209,7 @@ function isWhole({ terminated, data }: SseEvent): boolean {
   if (terminated || data === undefined || data.trim() === "[DONE]") return true;
   checkEvent(data);
   try {
-    JSON.parse(data);
+    parseExactly(data);
     return true;
   } catch {
     return false;

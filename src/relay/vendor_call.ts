@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { parsing } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import type { Log } from "../base/log.ts";
@@ -499,7 +500,7 @@ export async function readRefusal(
       return "";
     });
   try {
-    return { json: JSON.parse(text), text };
+    return { json: parseExactly(text), text };
   } catch {
     return { json: undefined, text };
   }

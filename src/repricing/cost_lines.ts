@@ -3,6 +3,7 @@ import type { InteractionDetail } from "../records/interaction_repository.ts";
 import type { CostLine, PriceRow } from "../pricing/pricing.ts";
 import { dimensionWords } from "../pricing/table/price_words.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { roundPicoToNano } from "../base/money.ts";
 import type { InteractionSummary } from "../shared/interaction.ts";
 import type { Usage } from "../shared/usage.ts";
@@ -106,7 +107,7 @@ export function costLines(
     }, registry) ?? countsOf(summary);
     const row = readPriceRow(
       { label: version.label, model: version.model, source: version.source },
-      JSON.parse(version.fieldsText),
+      parseExactly(version.fieldsText),
       version.model,
     );
     const { lines, nanos } = callCost(usage, row, priceOf);

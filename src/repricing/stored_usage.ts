@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
 import { dialects } from "../dialects/text/mod.ts";
@@ -11,7 +12,7 @@ import type { Registry } from "../vendors/registry.ts";
  * totals differ from that, as for an answer that was cut and counted here, the totals count.
  */
 export function storedUsage(call: PricedCall, registry: Registry): Usage | undefined {
-  if (call.pricedUsageText !== null) return JSON.parse(call.pricedUsageText) as Usage;
+  if (call.pricedUsageText !== null) return parseExactly(call.pricedUsageText) as Usage;
   if (!call.counts) return undefined;
   const raw = rawUsage(call, registry);
   const { cacheWrite, ...counts } = call.counts;
@@ -46,7 +47,7 @@ function lifetimes(raw: Usage | undefined, written: number | undefined): Partial
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { parseObject } from "../base/json_text.ts";
+import { parseObject } from "../base/exact_json.ts";
 import type { Log } from "../base/log.ts";
 import { messageOf, OptionError } from "../shared/fault.ts";
 import type { RealModels } from "./real_models.ts";

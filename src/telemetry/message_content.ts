@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import type { ShownPart, ShownTurn, Transcript } from "../records/transcript.ts";
 
 /**
@@ -66,7 +67,7 @@ function mediaPart(
 /** Parses a tool call's arguments; those of a custom tool, or that were cut, stay text. */
 function jsonOr(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return text;
   }

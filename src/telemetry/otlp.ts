@@ -4,6 +4,7 @@ import {
   ProtobufMetricsSerializer,
   ProtobufTraceSerializer,
 } from "@opentelemetry/otlp-transformer";
+import { parseExactly } from "../base/exact_json.ts";
 import type { MetricValue } from "../shared/call_metrics.ts";
 import type { MetricSnapshot } from "../shared/metrics.ts";
 import type { Span } from "./call_spans.ts";
@@ -135,7 +136,7 @@ function histogramsOf(name: string, values: readonly MetricValue[]) {
     const valueOf = (metricName: string) =>
       lines.find((line) => line.metricName === metricName)?.value ?? 0;
     return {
-      attributes: JSON.parse(labels) as Record<string, string>,
+      attributes: parseExactly(labels) as Record<string, string>,
       value: {
         buckets: {
           boundaries: below.flatMap(({ labels: { le } }) => le === "+Inf" ? [] : [Number(le)]),

@@ -1,4 +1,5 @@
 import { within } from "../base/deadline.ts";
+import { parseExactly } from "../base/exact_json.ts";
 import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
@@ -236,7 +237,7 @@ async function readPage(
       message: `${vendor.label} answered its model list with status ${answer.status}.`,
     });
   }
-  const json: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  const json: unknown = parseExactly(new TextDecoder().decode(bytes));
   if (Array.isArray(json)) return { data: json };
   if (!isRecord(json)) throw new Fault("upstream_invalid_response");
   return json;

@@ -1,3 +1,4 @@
+import { parseExactly } from "../base/exact_json.ts";
 import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
 import { dialectNames } from "../../contracts/calls/vendors.ts";
@@ -48,7 +49,7 @@ export function parseVendorsFile(
 ): CustomVendor[] {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseExactly(text);
   } catch {
     throw new Error("the file is not JSON");
   }

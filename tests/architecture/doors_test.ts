@@ -20,6 +20,8 @@ const doors: [text: string, door: string | null][] = [
   ['console.log("x");', "src/base/log.ts"],
   ['console.log("x");', "program.ts"],
   ['const x = new URL("./a.css", import.meta.url);', "src/base/program_files.ts"],
+  ['const x = JSON.parse("{}");', "src/base/exact_json.ts"],
+  ["const x = texts.map(JSON.parse);", "src/base/exact_json.ts"],
   ['await fetch("https://a");', null],
   ['await globalThis.fetch("https://a");', null],
   ["const x = Math.random();", null],

@@ -6,6 +6,7 @@ import {
   type ClaimedBackgroundCall,
   type NewBackgroundCall,
 } from "../background_call.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import { Fault, overLimit } from "../../shared/fault.ts";
 import { fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -203,7 +204,7 @@ function writeRequest({ begun, bodyText: _, ...request }: BackgroundRequest): st
 }
 
 function readClaimed(key: BackgroundKey, row: SqlRow): ClaimedBackgroundCall {
-  const { begun, ...request } = JSON.parse(String(row.request)) as
+  const { begun, ...request } = parseExactly(String(row.request)) as
     & Omit<BackgroundRequest, "begun" | "bodyText">
     & { begun: string };
   const { media: _, ...record } = interactionFromJson(begun);

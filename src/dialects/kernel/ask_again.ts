@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import {
   changeMembers,
   cutStringPrefix,
@@ -6,7 +7,7 @@ import {
   topLevelMembers,
 } from "../../base/json_text.ts";
 import type { BodyAndText, Dialect } from "./dialect.ts";
-import { isRecord } from "./json.ts";
+import { asRecord, isRecord } from "./json.ts";
 
 /**
  * A stored request, prepared to be sent again: to another model, without its tag lines, for a whole
@@ -16,7 +17,7 @@ import { isRecord } from "./json.ts";
 export function askAgain(dialect: Dialect, storedText: string, model: string): BodyAndText {
   const { resendRules } = dialect;
   const members = topLevelMembers(storedText);
-  if (!members || !isRecord(JSON.parse(storedText))) throw new SyntaxError("no JSON object");
+  if (!members || !isRecord(parseExactly(storedText))) throw new SyntaxError("no JSON object");
   const set = resendRules.modelInPath ? [] : [["model", JSON.stringify(model)] as const];
   const plain = splice(
     storedText,
@@ -25,7 +26,7 @@ export function askAgain(dialect: Dialect, storedText: string, model: string): B
       insert: [...set, ...resendRules.set],
     }),
   );
-  const asked = (text: string) => ({ ...JSON.parse(text), model, stream: false });
+  const asked = (text: string) => ({ ...asRecord(parseExactly(text)), model, stream: false });
   const { tagBlocks } = dialect.readRequest(asked(plain));
   const bodyText = splice(
     plain,
@@ -34,6 +35,6 @@ export function askAgain(dialect: Dialect, storedText: string, model: string): B
       return range ? [cutStringPrefix(plain, range, units)] : [];
     }),
   );
-  const body = resendRules.modelInPath ? asked(bodyText) : JSON.parse(bodyText) as unknown;
+  const body = resendRules.modelInPath ? asked(bodyText) : parseExactly(bodyText) as unknown;
   return { body, bodyText };
 }

@@ -55,6 +55,16 @@ Deno.test("every dialect's request loses tags and streaming, and gets the model 
   assert.deepEqual(JSON.parse(native.bodyText), { contents });
 });
 
+Deno.test("a request is asked again for as many answers as the vendor will read", () => {
+  const body = (name: string) => `{"asked_again":[],"${name}":100}`;
+  const seen = [1, 2].map(() => JSON.parse(body("\\\\")) as unknown);
+  for (const dialect of [chat, generate]) {
+    const asked = askAgain(dialect, body("\\u006e"), "m").body as { n?: number };
+    assert.equal(asked.n, 100, dialect.name);
+  }
+  assert.equal(seen.length, 2);
+});
+
 Deno.test("a text that is not a JSON object can't be sent again", () => {
   for (const text of ["", "[]", '{"model": "m", "messages": [{"ro', "3"]) {
     assert.throws(() => askAgain(chat, text, "m"));

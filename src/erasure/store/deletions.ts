@@ -6,6 +6,7 @@ import {
   type DeletionStore,
   type Selectors,
 } from "../deletion.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import { overLimit } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
@@ -333,7 +334,7 @@ function storedSelectors(selectors: Selectors): Selectors {
 
 function readSelectors(text: unknown): Selectors | null {
   if (text === null) return null;
-  const { start, end, ...rest } = JSON.parse(String(text)) as Selectors;
+  const { start, end, ...rest } = parseExactly(String(text)) as Selectors;
   return {
     ...rest,
     ...(start ? { start: new Date(start) } : {}),

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { Tombstone } from "../tombstone.ts";
 
 /**
@@ -42,7 +43,9 @@ export function createTombstoneFile(path: string): TombstoneFile {
 /** Returns nothing for a line that was not completely written. */
 function parseLine(line: string): Tombstone[] {
   try {
-    const stone = JSON.parse(line) as Tombstone & Record<"before" | "start" | "end", string | null>;
+    const stone = parseExactly(line) as
+      & Tombstone
+      & Record<"before" | "start" | "end", string | null>;
     const time = (text: string | null) => text === null ? null : new Date(text);
     return [{
       ...stone,

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { Grader } from "../../../contracts/data/eval_request.ts";
 import type { CallsOfRequests } from "../../records/analytics_store.ts";
 import type { Queryable } from "../../database/database.ts";
@@ -23,7 +24,7 @@ export async function requestsAbout(
   return rows.flatMap((row) => {
     const item = { evalRunId: String(row.eval_run_id), position: Number(row.position) };
     const since = row.since as Date;
-    const graders = JSON.parse(String(row.graders)) as Grader[];
+    const graders = parseExactly(String(row.graders)) as Grader[];
     const judges = [...graders.keys()].filter((index) => graders[index]!.type === "judge");
     const ids = [answerRequestId(item), ...judges.map((index) => judgeRequestId(item, index))];
     return ids.map((requestId) => ({ requestId, since }));

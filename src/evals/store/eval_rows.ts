@@ -1,4 +1,5 @@
 import type { Grader } from "../../../contracts/data/eval_request.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import { nanosToUsd, parseUsd } from "../../base/money.ts";
 import type { EvalCounts, EvalRun, EvalState } from "../eval.ts";
 import type { SqlRow } from "../../database/database.ts";
@@ -16,7 +17,7 @@ export function readRun(row: SqlRow): EvalRun {
     name: row.name as string | null,
     model: String(row.model),
     filtersText: String(row.filters),
-    graders: JSON.parse(String(row.graders)) as Grader[],
+    graders: parseExactly(String(row.graders)) as Grader[],
     state: row.state as EvalState,
     counts: readCounts(String(row.counts)),
     waiting: waits ? { for: String(row.waiting_for), until: row.next_at as Date } : null,
@@ -38,7 +39,7 @@ export function writeCounts(counts: EvalCounts): string {
 }
 
 export function readCounts(text: string): EvalCounts {
-  const { cost_usd, unpriced_calls, ...numbers } = JSON.parse(text) as
+  const { cost_usd, unpriced_calls, ...numbers } = parseExactly(text) as
     & Omit<EvalCounts, "costNanos" | "unpricedCalls">
     & { cost_usd: string; unpriced_calls: number };
   return { ...numbers, costNanos: parseUsd(cost_usd, 9), unpricedCalls: unpriced_calls };

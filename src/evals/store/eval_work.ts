@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { Grader } from "../../../contracts/data/eval_request.ts";
 import {
   type CallCost,
@@ -125,7 +126,7 @@ function readClaimed(row: SqlRow): ClaimedRun {
     accountId: Number(row.account_id),
     apiKeyId: String(row.api_key_id),
     model: String(row.model),
-    graders: JSON.parse(String(row.graders)) as Grader[],
+    graders: parseExactly(String(row.graders)) as Grader[],
   };
 }
 

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { Grader } from "../../../contracts/data/eval_request.ts";
 import {
   type EvalResult,
@@ -165,7 +166,7 @@ function readResult(row: SqlRow): EvalResult {
     userId: row.user_id as string | null,
     createdAt: row.created_at as Date,
     graderIndex: Number(row.grader_index),
-    grader: JSON.parse(String(row.grader)) as Grader,
+    grader: parseExactly(String(row.grader)) as Grader,
     passed: row.passed as boolean | null,
     score: row.score as number | null,
     detail: row.detail as string | null,

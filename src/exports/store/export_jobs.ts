@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { ExportTable } from "../../../contracts/data/export_tables.ts";
 import type {
   ClaimedExport,
@@ -305,7 +306,7 @@ function readJob(row: SqlRow): ExportJob {
 
 function readClaimed(row: SqlRow): ClaimedExport {
   const job = readJob(row);
-  const { filters, rawCells, columns: chosen } = JSON.parse(String(row.detail)) as Pick<
+  const { filters, rawCells, columns: chosen } = parseExactly(String(row.detail)) as Pick<
     ExportSpec,
     "filters" | "rawCells" | "columns"
   >;

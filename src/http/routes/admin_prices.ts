@@ -6,6 +6,7 @@ import {
   administratorBy,
 } from "../../administration/administration.ts";
 import type { Clock } from "../../base/clock.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import { priceFieldsOf } from "../../pricing/table/price_words.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
@@ -96,7 +97,7 @@ function priceVersionJson(found: PriceVersion & { firstSeenAt: Date }) {
     version: found.version,
     vendor: found.label,
     model: found.model,
-    price: JSON.parse(found.fieldsText) as Record<string, unknown>,
+    price: parseExactly(found.fieldsText) as Record<string, unknown>,
     source: found.source,
     checked_on: found.checkedOn,
     first_seen_at: found.firstSeenAt.toISOString(),

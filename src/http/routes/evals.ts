@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/data/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { defined } from "../../base/defined.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { EvalResult, EvalRun } from "../../evals/eval.ts";
 import {
@@ -47,7 +48,7 @@ export function evalRoutes(
     const page = rows.slice(0, query.limit);
     return {
       ...runBody(run),
-      filters: JSON.parse(run.filtersText),
+      filters: parseExactly(run.filtersText),
       graders: run.graders,
       results: page.map(resultBody),
       next: rows.length > page.length ? resultCursor(page) : null,

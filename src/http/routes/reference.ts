@@ -1,4 +1,5 @@
 import { documents, referenceFile } from "../../../contracts/data/status.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../shared/fault.ts";
 import { type Endpoints, type ReplyOutput } from "../bind.ts";
@@ -16,7 +17,10 @@ export function referenceRoutes(app: Endpoints, deps: AddressDeps): void {
       const text = await Deno.readTextFile(programFile(`openapi/${name}`));
       // A relative URL is resolved against the document's own URL.
       const servers = [{ url: publicAddress(deps, header) || "/", description: "This service" }];
-      return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
+      return bytes(
+        "application/json",
+        JSON.stringify({ ...parseExactly(text) as object, servers }),
+      );
     });
   }
   app.bindPublic(documents.reference, async () => await page("page.html"));

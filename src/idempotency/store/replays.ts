@@ -5,6 +5,7 @@ import type {
   ReplayState,
   ReplayStore,
 } from "../request_fingerprint.ts";
+import { parseExactly } from "../../base/exact_json.ts";
 import { fromNow } from "../../database/from_now.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -195,7 +196,7 @@ function readKnown(row: SqlRow, id: ReplayId): ReplayState {
   if (row.status === null) return { state: "running" };
   const answer = {
     status: Number(row.status),
-    headers: JSON.parse(String(row.headers)) as Record<string, string>,
+    headers: parseExactly(String(row.headers)) as Record<string, string>,
     body: row.body as Uint8Array,
     streamed: row.streamed === true,
     transactionId: row.transaction_id as string | null,

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { domainOf, type Identity, type Role } from "../person.ts";
 import {
   type Admission,
@@ -83,7 +84,7 @@ function readStart(row: SqlRow | undefined, now: Date): SignInStart | undefined 
     returnTo: String(row.return_to),
     claimHash: row.claim_hash as string | null,
     invitationHash: row.invitation_hash as string | null,
-    identity: row.identity === null ? null : JSON.parse(String(row.identity)) as Identity,
+    identity: row.identity === null ? null : parseExactly(String(row.identity)) as Identity,
     expiresAt: row.expires_at as Date,
   };
 }

@@ -1,4 +1,5 @@
-import { parseObject, topLevelMembers } from "../../base/json_text.ts";
+import { parseObject } from "../../base/exact_json.ts";
+import { topLevelMembers } from "../../base/json_text.ts";
 import type { PriceRow } from "../pricing.ts";
 import { readPriceRow } from "./price_row.ts";
 

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { Bucket, Heartbeat, LeaseOwner } from "../rate_bucket.ts";
 import { fullBucket, leaseFrom } from "../rate_bucket.ts";
 import { type LeaseAnswer, type LeaseRequest, leaving, unitsPerToken } from "../rate_limit.ts";
@@ -45,7 +46,7 @@ export function createRateBuckets(database: Queryable, nowMs?: () => number): Ra
            (select holders from rate_buckets where account_id = $3) as holders`,
         [now(), ownNames, accountId],
       );
-      const holders = JSON.parse(String(row!.holders ?? "[]")) as LeaseOwner[];
+      const holders = parseExactly(String(row!.holders ?? "[]")) as LeaseOwner[];
       return Number(row!.heard) > 0 ||
         holders.some(({ process, expiresAtMs }) =>
           !process.startsWith(ownNames) && expiresAtMs > Number(row!.now_ms)
@@ -103,7 +104,7 @@ async function readRow(
 
 function leaseOf(row: SqlRow, request: LeaseRequest) {
   const limits = { requestsPerMinute: Number(row.requests_per_minute), burst: Number(row.burst) };
-  const heartbeats = JSON.parse(String(row.heard)) as Heartbeat;
+  const heartbeats = parseExactly(String(row.heard)) as Heartbeat;
   return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heartbeats);
 }
 
@@ -120,7 +121,7 @@ function readBucket(row: SqlRow, limits: RateLimits): Bucket {
   return {
     level: Number(row.level),
     settledAtMs: Number(row.settled_at_ms),
-    holders: JSON.parse(String(row.holders)) as LeaseOwner[],
+    holders: parseExactly(String(row.holders)) as LeaseOwner[],
     fill: row.fill === true,
   };
 }

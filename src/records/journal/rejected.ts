@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { parseExactly } from "../../base/exact_json.ts";
 import { Turns } from "../../base/turns.ts";
 import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
@@ -214,7 +215,7 @@ function lineOf(reason: string, interaction: SettledCall): string {
 
 function rejectedOfLine(line: string): { reason: string; interaction: SettledCall } | undefined {
   try {
-    const { reason, interaction } = JSON.parse(line) as { reason: string; interaction: unknown };
+    const { reason, interaction } = parseExactly(line) as { reason: string; interaction: unknown };
     const { media, ...row } = interactionFromJson(JSON.stringify(interaction));
     return { reason, interaction: media ? { ...row, media: media as Media[] } : row };
   } catch {
@@ -224,7 +225,7 @@ function rejectedOfLine(line: string): { reason: string; interaction: SettledCal
 
 function isJson(line: string): boolean {
   try {
-    JSON.parse(line);
+    parseExactly(line);
     return true;
   } catch {
     return false;

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { VendorReply } from "../../shared/fault.ts";
 import type {
   InteractionListPage,
@@ -45,7 +46,7 @@ export function createInteractionRepository(database: Queryable): InteractionRep
         response: payload(row, "response"),
         vendorAnswer: row.vendor_error === null
           ? null
-          : JSON.parse(String(row.vendor_error)) as VendorReply,
+          : parseExactly(String(row.vendor_error)) as VendorReply,
       };
     },
   };

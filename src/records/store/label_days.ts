@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { valuesByName } from "../../base/lists.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import {
@@ -72,7 +73,7 @@ function readStep(row: SqlRow): LabelStep {
   return {
     at: row.at as Date,
     ids: row.ids as Uint8Array,
-    values: JSON.parse(String(row.labels)),
-    sums: valuesByName(labelSums, (name) => JSON.parse(String(row[name]))),
+    values: parseExactly(String(row.labels)) as string[],
+    sums: valuesByName(labelSums, (name) => parseExactly(String(row[name])) as number[]),
   };
 }

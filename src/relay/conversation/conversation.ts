@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect } from "../../dialects/kernel/dialect.ts";
@@ -94,7 +95,7 @@ async function withPrevious(
   const previous = await find() ??
     await unlessUnfinished(conversation.previousField, account, previousId, store) ??
     (isVendors ? undefined : await store.lookAgain?.(account, caller, find));
-  const answer: unknown = previous && JSON.parse(previous.answerText);
+  const answer: unknown = previous && parseExactly(previous.answerText);
   // An answer of another dialect can't be continued in this one.
   if (!previous || conversation.answerId(answer) !== previousId) {
     if (isVendors) return unchanged;
@@ -106,7 +107,7 @@ async function withPrevious(
       ...(details ? { details } : {}),
     });
   }
-  const inputItems: unknown = JSON.parse(previous.inputItemsText);
+  const inputItems: unknown = parseExactly(previous.inputItemsText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const sealOf = await seals(unsealed);
   const continued = conversation.continueFrom({
@@ -182,7 +183,7 @@ async function withItems(
   if (found === undefined) {
     throw invalidValue("input", `no stored item has the id '${missing?.slice(0, 100)}'`);
   }
-  const answers = found.map((response): unknown => JSON.parse(response.answerText));
+  const answers = found.map((response): unknown => parseExactly(response.answerText));
   const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));
   const sealed = answers.map((answer) => conversation.sealItems(answer, find));
   const resolved = conversation.resolve(request, sealed);
@@ -204,7 +205,7 @@ export function retainerOf(
   const { conversation } = dialect;
   if (isVendors || !conversation?.wantsStored(body)) return undefined;
   return (answerText) => {
-    const answer: unknown = JSON.parse(answerText);
+    const answer: unknown = parseExactly(answerText);
     const responseId = conversation.answerId(answer);
     if (responseId === undefined) return undefined;
     const itemIds = conversation.itemIds(answer);

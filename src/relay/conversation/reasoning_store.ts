@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../../dialects/kernel/canonical.ts";
 import type {
   CanonicalRequest,
@@ -71,7 +72,7 @@ export async function findSeals(
   if (ids.length === 0) return () => undefined;
   const found = await store.findReasoning(accountId, [...new Set(ids)]);
   const seals = new Map(found.flatMap(({ callId, reasoningText }) => {
-    const stored = JSON.parse(reasoningText) as Partial<SealedReasoning>;
+    const stored = parseExactly(reasoningText) as Partial<SealedReasoning>;
     return stored.vendor === vendor && stored.sealed !== undefined ? [[callId, stored.sealed]] : [];
   }));
   return (id) => seals.get(id);
@@ -109,7 +110,7 @@ export async function recallReasoning(
   const found = await store.findReasoning(accountId, callIds);
   if (found.length === 0) return request;
   const byCall = new Map(
-    found.map((one) => [one.callId, JSON.parse(one.reasoningText) as TurnReasoning]),
+    found.map((one) => [one.callId, parseExactly(one.reasoningText) as TurnReasoning]),
   );
   return {
     ...request,

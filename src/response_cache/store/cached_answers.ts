@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -103,7 +104,7 @@ const sweepSql = `delete from cached_answers where key in (
 function readAnswer(row: SqlRow): StoredCachedAnswer {
   return {
     status: Number(row.status),
-    headers: JSON.parse(String(row.headers)) as Record<string, string>,
+    headers: parseExactly(String(row.headers)) as Record<string, string>,
     body: row.body as Uint8Array,
     streamed: row.streamed === true,
     ...(row.record === null ? {} : { record: row.record as Uint8Array }),

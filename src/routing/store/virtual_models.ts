@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import {
@@ -112,5 +113,5 @@ function readStored(row: SqlRow): StoredVirtualModel {
 
 /** Parses what `set` has written. */
 function readDefinition(text: unknown): VirtualModelDefinition {
-  return JSON.parse(String(text)) as VirtualModelDefinition;
+  return parseExactly(String(text)) as VirtualModelDefinition;
 }

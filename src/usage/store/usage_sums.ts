@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import { valuesByName } from "../../base/lists.ts";
 import { labelSums } from "../label_step.ts";
 import { LatencyHistogram } from "../latency_histogram.ts";
@@ -165,7 +166,7 @@ function readSums(row: SqlRow): UsageSums {
 /** Reads JSON of pairs of time and nano-dollars; adds up pairs with the same time. */
 function readCosts(text: string): Map<number, bigint> {
   const costs = new Map<number, bigint>();
-  for (const [time, nanos] of JSON.parse(text) as [string, string][]) {
+  for (const [time, nanos] of parseExactly(text) as [string, string][]) {
     const at = Date.parse(time);
     costs.set(at, (costs.get(at) ?? 0n) + BigInt(nanos));
   }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../base/exact_json.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readBudgetScopeText } from "../../budgets/store/budgets.ts";
@@ -159,7 +160,7 @@ async function complete(
   );
   if (!hook) return "gone";
   const accountId = Number(hook.account_id);
-  const data = JSON.parse(String(row.data)) as Record<string, unknown>;
+  const data = parseExactly(String(row.data)) as Record<string, unknown>;
   if (row.type === "budget.reached") {
     const on = await readBudgetScopeText(database, String(data.budget_id));
     if (on === undefined) return "gone";

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../base/exact_json.ts";
 import type { EvalResult, EvalRun } from "../../../evals/eval.ts";
 import { readResultCursor, resultCursor } from "../../../evals/eval_cursor.ts";
 import { count, counted, usd } from "../../amounts.ts";
@@ -184,7 +185,7 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
 }
 
 function filtersText({ filtersText: text }: EvalRun): string {
-  const filters = Object.entries(JSON.parse(text) as Record<string, unknown>);
+  const filters = Object.entries(parseExactly(text) as Record<string, unknown>);
   if (filters.length === 0) return "All";
   return filters.map(([column, value]) => `${column} is ${[value].flat().join(" or ")}`).join(", ");
 }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../base/exact_json.ts";
 import type { Grader } from "../../../../contracts/data/eval_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { type Option, SelectField, type Shown, TextArea, TextField } from "../../fields.tsx";
@@ -96,7 +97,7 @@ function readGrader(form: Form, slot: number, index: number): unknown {
 
 function parseSchema(text: string, index: number): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     const param = `graders[${index}].schema`;
     throw invalidValue(param, "expected JSON");

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../base/exact_json.ts";
 import { indentJson } from "../../../base/indent_json.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type {
@@ -245,7 +246,7 @@ const codeChars = 20_000;
 function isJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false;
   try {
-    JSON.parse(text);
+    parseExactly(text);
     return true;
   } catch {
     return false;

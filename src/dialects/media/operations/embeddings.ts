@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { parseExactly } from "../../../base/exact_json.ts";
 import { locate } from "../../../base/json_text.ts";
 import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
@@ -33,7 +34,7 @@ class EmbeddingReader extends JsonAnswerReader {
     if (!data || text[data.start] !== "[") throw unreadableAnswer("an answer without embeddings");
     this.#sawAnswer = true;
     const usage = locate(text, ["usage"]);
-    if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
+    if (usage) this.#usage = readEmbeddingUsage(parseExactly(text.slice(usage.start, usage.end)));
   }
 
   outcome({ ignoresCost }: AnswerEnding): Outcome | undefined {

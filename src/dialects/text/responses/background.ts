@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../base/exact_json.ts";
 import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
 import { Fault, invalidValue } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
@@ -31,7 +32,7 @@ export const background: BackgroundForm = {
     return JSON.stringify({ ...object, status: "queued", background: true });
   },
   moved(queuedText, to) {
-    const queued = JSON.parse(queuedText) as JsonRecord;
+    const queued = parseExactly(queuedText) as JsonRecord;
     const state = typeof to === "string"
       ? { status: to }
       : { status: "failed", error: writeFailure(to.failed) };
@@ -39,11 +40,11 @@ export const background: BackgroundForm = {
   },
   answered(answer, queuedText) {
     if (!isRecord(answer)) return answer;
-    const { id, created_at } = JSON.parse(queuedText) as JsonRecord;
+    const { id, created_at } = parseExactly(queuedText) as JsonRecord;
     return { ...answer, id, created_at, background: true };
   },
   stateOf(answerText) {
-    const answer: unknown = JSON.parse(answerText);
+    const answer: unknown = parseExactly(answerText);
     return isRecord(answer) && answer.status === "incomplete" ? "incomplete" : "completed";
   },
   hasEffects(body) {

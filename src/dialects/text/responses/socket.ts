@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../base/exact_json.ts";
 import { locate } from "../../../base/json_text.ts";
 import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
@@ -40,7 +41,12 @@ export const socket: SocketFrames = {
       const response = {
         ...{ id, object: "response", created_at: createdAt, background: false },
         ...{ status: isOver ? "completed" : "in_progress", error: null, incomplete_details: null },
-        ...{ instructions: null, model: JSON.parse(model), output: [], parallel_tool_calls: true },
+        ...{
+          instructions: null,
+          model: parseExactly(model),
+          output: [],
+          parallel_tool_calls: true,
+        },
         ...{ tool_choice: "auto", tools: [], metadata: {}, store: false },
         usage: isOver ? usage : null,
       };
@@ -83,7 +89,7 @@ export const socket: SocketFrames = {
 
   responseId(data) {
     const id = textAt(data, ["response", "id"]);
-    return id?.startsWith('"') ? JSON.parse(id) : undefined;
+    return id?.startsWith('"') ? parseExactly(id) as string : undefined;
   },
 
   outputOf(data) {

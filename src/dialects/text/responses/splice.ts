@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../base/exact_json.ts";
 import { type Edit, itemsAt, removeItems, type TextRange } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
 import { mapInSteps, type Steps } from "../../../base/steps.ts";
@@ -55,7 +56,7 @@ const sealedEach = 8;
 function enveloped(bodyText: string, { start, end }: TextRange): JsonRecord | undefined {
   const text = bodyText.slice(start, end);
   if (!text.includes(envelopeMark)) return undefined;
-  const item: unknown = JSON.parse(text);
+  const item: unknown = parseExactly(text);
   if (!isRecord(item) || typeof item.encrypted_content !== "string") return undefined;
   return isEnvelope(item.encrypted_content) ? item : undefined;
 }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../../base/exact_json.ts";
 import { type DialectName, dialectNames } from "../../../../../contracts/calls/vendors.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
@@ -17,7 +18,7 @@ export function writeEnvelope(opaque: Opaque): string {
 export function readEnvelope(text: string): Opaque | undefined {
   if (!isEnvelope(text)) return undefined;
   try {
-    const json: unknown = JSON.parse(fromBase64Url(text.slice(envelopeMark.length)));
+    const json: unknown = parseExactly(fromBase64Url(text.slice(envelopeMark.length)));
     if (!isRecord(json) || json.version !== 1) return undefined;
     const { dialect, kind, value } = json;
     if (!isDialect(dialect) || typeof kind !== "string" || typeof value !== "string") {

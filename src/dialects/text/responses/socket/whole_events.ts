@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../../base/exact_json.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
@@ -8,7 +9,7 @@ type Emit = (type: string, fields: JsonRecord) => void;
  * `added` to `done`, each text in one delta. The last event holds the answer as it was written.
  */
 export function* wholeEvents(text: string): Steps<string[]> {
-  const response = JSON.parse(text) as JsonRecord;
+  const response = parseExactly(text) as JsonRecord;
   const events: string[] = [];
   const emit: Emit = (type, fields) => {
     events.push(JSON.stringify({ type, ...fields, sequence_number: events.length }));
