@@ -137,17 +137,21 @@ class TranscriptReader extends JsonAnswerReader {
 
   #read({ usage, duration }: JsonRecord): void {
     this.#usage = readTranscriptUsage(usage);
-    const seconds = typeof duration === "string" ? Number(duration) : duration;
-    if (typeof seconds === "number" && Number.isFinite(seconds) && seconds >= 0) {
-      this.#seconds = seconds;
-    }
+    // Some vendors write it as text.
+    const isText = typeof duration === "string" && duration !== "";
+    this.#seconds = secondsIn(isText ? Number(duration) : duration);
   }
+}
+
+/** The value if it is a number of seconds. */
+function secondsIn(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
 /** Reads the usage of a transcript, in tokens or seconds; undefined when it holds no numbers. */
 export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
   if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
-  const seconds = typeof raw.seconds === "number" && raw.seconds >= 0 ? raw.seconds : undefined;
+  const seconds = secondsIn(raw.seconds);
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined && seconds === undefined) return undefined;

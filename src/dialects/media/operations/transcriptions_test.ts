@@ -53,11 +53,13 @@ Deno.test("verbose JSON without usage says how long the sound is, as number or a
     const { usage, basis } = verbose.outcome({ isComplete: true, price: byMinute })!;
     assert.deepEqual([usage.seconds, basis], [6.5, "reported"]);
   }
-  for (const duration of [-1, "long", null, {}]) {
+  const lengths = ['"duration":-1', '"duration":"long"', '"duration":null', '"duration":{}'];
+  lengths.push('"duration":""', '"duration":1e400', '"usage":{"seconds":1e400}');
+  for (const length of lengths) {
     const odd = reader();
-    odd.whole(JSON.stringify({ text: "Hello.", duration }), "application/json");
+    odd.whole(`{"text":"Hello.",${length}}`, "application/json");
     const { usage, basis } = odd.outcome({ isComplete: true, price: byMinute })!;
-    assert.deepEqual([usage.seconds, basis], [6, "estimated"]);
+    assert.deepEqual([usage.seconds, basis], [6, "estimated"], length);
   }
 });
 
