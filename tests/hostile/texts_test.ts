@@ -3,6 +3,7 @@
  * that callers or vendors write belongs into this table. The gate tries each with a quarter of the
  * runs, another for each; `HOSTILE=long` each with all.
  */
+import { parseExactly } from "../../src/base/exact_json.ts";
 import { indentJson } from "../../src/base/indent_json.ts";
 import {
   changeMembers,
@@ -96,6 +97,10 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   ) => [...mendJson(`{"messages":[{"role":"user","content":${JSON.stringify(text).slice(0, -1)}`)],
   "mendJson, cut behind a quote": (text) => [...mendJson(`{"messages":["${text}"`)],
   "mendJson of anything": (text) => [...mendJson(`{"a":[${text}`)],
+  "parseExactly of a string and a name": (text) =>
+    parseExactly(JSON.stringify({ a: text, [text]: [text] }, null, 1)),
+  "parseExactly of many names": (text) =>
+    parseExactly(`[${text.match(/[^]{1,8}/g)!.map((name) => `{${JSON.stringify(name)}:"\\n"}`)}]`),
   indentJson: (text) => indentJson(text, 1 << 20),
   "indentJson of a string": (text) => indentJson(JSON.stringify([text]), 1 << 20),
   longStrings: (text) => [...longStrings(text, 1)],
@@ -213,6 +218,14 @@ const many: Readonly<Record<string, Work>> = {
   "a conversation cut deep inside": (chars) => {
     const text = '{"messages":[' + "[".repeat(150) + run(chars, '"a",');
     return () => [...mendJson(text)];
+  },
+  "names that need escapes": (chars) => {
+    const text = `{${copies(chars, 16, (index) => `"\\"${index}":{"\\u0061":1}`).join(",")}}`;
+    return () => parseExactly(text);
+  },
+  "names that need escapes, one in another": (chars) => {
+    const text = '{"\\t":['.repeat(chars / 8) + "]}".repeat(chars / 8);
+    return () => parseExactly(text);
   },
   "members of an object": (chars) => {
     const text = `{${copies(chars, 16, (index) => `"k${index}":1`).join(",")}}`;
