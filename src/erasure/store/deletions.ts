@@ -53,7 +53,6 @@ export function createDeletions(
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       if (as === "queued") await requireRoom(main, request.accountId);
       const tombstone = await tombstoneNow(stores, stored, newSalt());
-      await analytics.addTombstone(tombstone);
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
         await writeAudit(tx, request.audit);

@@ -67,7 +67,8 @@ export interface Erased extends ErasedBatch {
  * stores the counts, in the transaction that erases. With two databases the interactions are erased
  * last, after that transaction, so that an interrupted step can be repeated, and runs once no call
  * is left, since they tell which calls were made from others. Interactions count there when their
- * erasure is first noted.
+ * erasure is first noted. Their database gets the tombstone before anything is looked for: a writer
+ * that has not seen the deletion may be about to write there.
  */
 export async function eraseBatch(
   { main, analytics }: RecordStores,
@@ -78,6 +79,7 @@ export async function eraseBatch(
     note: (main: Queryable, erased: Erased) => Promise<void>;
   },
 ): Promise<ErasedBatch> {
+  if (from === undefined) await analytics.addTombstone(scope.tombstone);
   if (await hasLinkedOutcomes(main, scope.tombstone.accountId)) {
     const { calls } = await pick({ main, analytics }, scope, from);
     const erased = { ...erasedOf([]), relations: ["cohort_outcomes"] };
