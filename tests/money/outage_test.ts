@@ -5,7 +5,6 @@ import { createMigrated } from "../support/databases.ts";
 import { fillDisk, freeDisk } from "../support/full_disk.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
-import type { Row } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import {
   asked,
@@ -163,21 +162,9 @@ class Client {
     }
   }
 
-  /** Just after an outage a read may still fail because not all is written. */
-  async #rows(): Promise<Row[]> {
-    for (let attempt = 0;; attempt++) {
-      try {
-        return await asked(this.service, this.#key).rows();
-      } catch (thrown) {
-        if (attempt === 50 || !/answered 503/.test(String(thrown))) throw thrown;
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    }
-  }
-
   /** Each answer is one record with its charge, and nothing else is. */
   async checkRows(): Promise<void> {
-    const rows = await this.#rows();
+    const rows = await asked(this.service, this.#key).rows();
     const of = (mode: string) => rows.filter((row) => row.mode === mode);
     assert.deepEqual([of("managed").length, of("dual_key").length], [this.paid, this.#free]);
     assert.ok(of("managed").every((row) => row.charged_usd === "0.010000000"));

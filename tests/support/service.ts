@@ -10,6 +10,7 @@ import { createMigrated } from "./databases.ts";
 import { memoryFolder } from "./memory_folder.ts";
 import { ensureMigrated } from "./new_database.ts";
 import { postgresAvailability } from "./postgres.ts";
+import { untilStored } from "./until_admitted.ts";
 import { reuseWriterThreads } from "./writer_threads.ts";
 
 /** One row of an export, by the columns of interface.md §6. */
@@ -147,10 +148,9 @@ export function calls(
       body: isRaw(body) ? body : JSON.stringify(body),
     });
   const rows: TestService["rows"] = async (filters = {}, key = at.key) => {
-    const answer = await post(
-      "/api/v1/exports",
-      { start_date: "2020-01-01T00:00:00Z", filters },
-      { authorization: `Bearer ${key}` },
+    const body = { start_date: "2020-01-01T00:00:00Z", filters };
+    const answer = await untilStored(() =>
+      post("/api/v1/exports", body, { authorization: `Bearer ${key}` })
     );
     if (answer.status !== 200) throw new Error(`The export answered ${answer.status}`);
     return await answer.json() as Row[];
