@@ -3,7 +3,10 @@ import { type Answer, checkError } from "../support/scenarios.ts";
 import { shared } from "../support/service.ts";
 import { type Script, startScriptedService, wholeAnswer } from "../support/service_scripted.ts";
 
-const service = shared(() =>
+const patient = shared(() => startScriptedService());
+
+/** Only silence ends by the clock: on a busy machine, other failures may take longer to arrive. */
+const impatient = shared(() =>
   startScriptedService({ FIRST_BYTE_TIMEOUT_MS: "1500", IDLE_TIMEOUT_MS: "500" })
 );
 
@@ -340,7 +343,8 @@ const lasting = [
 ];
 
 async function play(failure: Failure, stream: boolean, own: boolean): Promise<void> {
-  const { call, key, row, vendorUrl, vendorKey } = service();
+  const service = failure.name.startsWith("silence") ? impatient() : patient();
+  const { call, key, row, vendorUrl, vendorKey } = service;
   const { response, tries } = await call(failure.script, {
     stream,
     ...(own ? { headers: { authorization: `Bearer ${key};sk-of-the-caller` } } : {}),

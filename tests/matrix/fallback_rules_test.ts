@@ -380,7 +380,7 @@ Deno.test("a background call has its fallbacks too", async () => {
   }, { "X-Fallback-Models": `${messages}/${b}` });
   const { id } = await queued.json();
   const transaction = queued.headers.get("x-transaction-id");
-  for (let time = 0; time < 200; time++) {
+  for (let time = 0; time < 1_200; time++) {
     const now = await (await service().fetch(`/chat/v1/responses/${id}`)).json();
     if (now.status === "completed") break;
     assert.ok(["queued", "in_progress"].includes(now.status), JSON.stringify(now));

@@ -6,6 +6,7 @@ import { dialects, type Name, names } from "../dialects/translated.ts";
 import { answersOf, framesOf, recordingsIn } from "../dialects/recordings.ts";
 import { type FakeExchange } from "../support/fake_vendor.ts";
 import { nanosOf, startFourVendors } from "../support/four_vendors.ts";
+import { loopTurns } from "../support/loop_turns.ts";
 
 /**
  * `CUTS=all deno task test tests/money/cut_streams_test.ts` cuts at every event; else so many cuts
@@ -96,7 +97,7 @@ async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<vo
   if (how === "closed") return await exchange.end();
   if (how === "cut") return exchange.cut();
   // What was not read yet is lost with the connection.
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await loopTurns();
   exchange.reset();
 }
 

@@ -6,6 +6,7 @@ import assert from "@std/assert";
 import { setTimeout as delay } from "node:timers/promises";
 import { sound } from "../../demo/simulator/samples/mod.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { loopTurns } from "../support/loop_turns.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const words = "word ".repeat(4000);
@@ -209,8 +210,8 @@ Deno.test("a caller that leaves in the middle of a whole media answer pays as if
     await exchange.head(200, { "content-type": "application/json" }, { length: 1_000_000 });
     if (begin !== "") await exchange.write(begin);
     if (isCut) return exchange.cut();
-    // The service needs a moment to read it.
-    await delay(400);
+    // Until the service has read it.
+    await loopTurns();
     leaving.abort();
     await exchange.closed;
   });
@@ -264,8 +265,8 @@ Deno.test("a picture's usage that came before its answer broke off is what is pa
     await exchange.head(200, { "content-type": "application/json" }, "chunked");
     await exchange.write(begin);
     if (isCut) return exchange.cut();
-    // The service needs a moment to read it.
-    await delay(400);
+    // Until the service has read it.
+    await loopTurns();
     leaving.abort();
     await exchange.closed;
   });
@@ -354,8 +355,8 @@ Deno.test("of several pictures those whose answers broke off are paid too", asyn
     await exchange.write('{"data":[{"');
     if (fate === "cut") return exchange.cut();
     if (mine === fates.length - 1) {
-      // The service needs a moment to read it.
-      await delay(400);
+      // Until the service has read it.
+      await loopTurns();
       leaving.abort();
     }
     await exchange.closed;
