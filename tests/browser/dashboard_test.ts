@@ -131,9 +131,7 @@ for (const scheme of schemesFor("axe, any page")) {
 
 Deno.test("every page works without script, by keyboard", async () => {
   const { service, cookies } = claimed();
-  const plain = await browser().newContext({ javaScriptEnabled: false });
-  await plain.addCookies(cookies);
-  const quiet = await plain.newPage();
+  const { page: quiet } = await openPage(browser(), { cookies, scripts: false });
   await quiet.goto(`${service.baseUrl}/dashboard/keys/new`);
   await quiet.focus("#name");
   await quiet.keyboard.type("by hand");

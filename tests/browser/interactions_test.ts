@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import type { Page } from "playwright-core";
 import { phone, pictureWidths, schemesFor } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
-import { browser, looksFine, startAsOwner } from "./world.ts";
+import { looksFine, startAsOwner } from "./world.ts";
 
 const list = "/dashboard/interactions";
 
@@ -201,9 +201,7 @@ Deno.test("without script filters, pages and the reload work", async () => {
   await using world = await startAsOwner();
   const { service } = world;
   await makeSampleCalls(service);
-  const plain = await browser().newContext({ javaScriptEnabled: false });
-  await plain.addCookies(await world.context.cookies());
-  const page = await plain.newPage();
+  const { page } = await world.open({ scripts: false });
   await page.goto(service.baseUrl + list);
   assert.equal(await page.isVisible(".live-switch"), false);
   await page.click("text=Reload");

@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import { startBusyService } from "./busy_service.ts";
 import { allLooks, desktop, looksFor, phone } from "./chromium.ts";
-import { browser, looksFine, openerOf } from "./world.ts";
+import { looksFine, openerOf } from "./world.ts";
 
 const world = shared(async () => {
   const service = await startBusyService(40);
@@ -53,10 +53,7 @@ Deno.test("a chart's figures show under the pointer, and lead to the calls behin
 });
 
 Deno.test("without script the overview says the same, by keyboard", async () => {
-  const { context } = await world().open();
-  const plain = await browser().newContext({ javaScriptEnabled: false });
-  await plain.addCookies(await context.cookies());
-  const page = await plain.newPage();
+  const { page } = await world().open({ scripts: false });
   await page.goto(`${world().baseUrl}/dashboard/overview`);
   const total = await page.locator("figure:has(#requests-t) .headline").innerText();
   await page.locator("figure:has(#requests-t) summary").focus();

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { desktop, phone, schemesFor } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { misfits, tabTo } from "./layout.ts";
-import { browser, looksFine, type OwnerWorld, startAsOwner } from "./world.ts";
+import { looksFine, type OwnerWorld, startAsOwner } from "./world.ts";
 
 for (const scheme of schemesFor("axe, the pages of records")) {
   Deno.test(`axe finds no violation on the pages of records, ${scheme}`, async () => {
@@ -65,9 +65,7 @@ Deno.test("what is under way is shown as it goes on, by itself", async () => {
 Deno.test("a file is made, fetched and data deleted without script, by keyboard", async () => {
   await using world = await startAsOwner();
   const { service } = world;
-  const plain = await browser().newContext({ javaScriptEnabled: false });
-  await plain.addCookies(await world.context.cookies());
-  const page = await plain.newPage();
+  const { page } = await world.open({ scripts: false });
   await page.goto(`${service.baseUrl}/dashboard/exports/new`);
   await page.focus("text=Start export");
   await page.keyboard.press("Enter");

@@ -3,6 +3,7 @@ import { parseConfig } from "../../src/main/config.ts";
 import { failedStart } from "../../src/main/run_server.ts";
 import { startServer } from "../../src/main/serve.ts";
 import { noSiblings } from "../../src/workers/parent_link.ts";
+import { freePort } from "../support/free_port.ts";
 import { ensureMigrated } from "../support/new_database.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { sample } from "../support/sample.ts";
@@ -226,7 +227,7 @@ Deno.test("every wrong value ends the start with one line that says what to do",
 Deno.test("a worker beside others takes no connection before the database has answered it", async () => {
   using database = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const port = String((database.addr as Deno.NetAddr).port);
-  const [PORT, DATA_DIR] = [freePort(), await Deno.makeTempDir()];
+  const [PORT, DATA_DIR] = [String(freePort()), await Deno.makeTempDir()];
   const DATABASE_URL = `postgres://user:secret@127.0.0.1:${port}/gateway`;
   const config = parseConfig({ PORT, DATA_DIR, DATABASE_URL, WORKERS: "2" });
   const parent = { ...noSiblings, send() {}, answers() {} };
@@ -239,11 +240,6 @@ Deno.test("a worker beside others takes no connection before the database has an
   assert.match(String(await start), /can't be reached/);
   await Deno.remove(DATA_DIR, { recursive: true });
 });
-
-function freePort(): string {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return String((listener.addr as Deno.NetAddr).port);
-}
 
 const silent = { write() {}, flush() {} };
 

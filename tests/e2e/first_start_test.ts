@@ -1,7 +1,9 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { runAdminHere } from "../support/admin.ts";
+import { freePort } from "../support/free_port.ts";
 import { startService } from "../support/process.ts";
+import { calls } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const directory = temporaryDirectory("first-start");
@@ -113,12 +115,8 @@ async function call(baseUrl: string, key: string): Promise<string> {
 }
 
 async function rows(baseUrl: string, key: string): Promise<string[]> {
-  const answer = await fetch(`${baseUrl}/api/v1/exports`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify({ start_date: "2020-01-01T00:00:00Z" }),
-  });
-  return (await answer.json()).map((row: { transaction_id: string }) => row.transaction_id);
+  const all = await calls({ baseUrl, key }).rows();
+  return all.map((row) => String(row.transaction_id));
 }
 
 /** Runs a line as a person's shell would, with nothing of ours in its environment. */
@@ -138,11 +136,4 @@ async function succeeds(program: string, args: string[]): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
 }

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { securityHeaders } from "../support/scenarios.ts";
+import { freePort } from "../support/free_port.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { certificateFiles, testCertificate } from "../support/service_certificate.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -134,13 +135,6 @@ Deno.test("browsers of named origins may call, others may not", async () => {
     await call.body?.cancel();
   }
 });
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
-}
 
 Deno.test("behind a proxy a start without BASE_URL says what will be wrong, one with it nothing", async () => {
   const said: boolean[] = [];

@@ -194,7 +194,7 @@ Deno.test("a collector's status counts, however long its answer is: spans are se
     return response.headers.get("x-transaction-id");
   };
   await call();
-  for (let look = 0; look < 400 && statuses.length > 2; look++) {
+  for (let look = 0; look < 1_200 && statuses.length > 2; look++) {
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   const taken = [await call()];

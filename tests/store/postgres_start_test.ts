@@ -6,6 +6,7 @@ import { parseConfig } from "../../src/main/config.ts";
 import { openStores } from "../../src/main/open_stores.ts";
 import { runAdminHere } from "../support/admin.ts";
 import { createMigrated } from "../support/databases.ts";
+import { freePort } from "../support/free_port.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 
 const { available } = postgresAvailability();
@@ -39,10 +40,10 @@ Deno.test("an unknown database is reported", { ignore: !available }, async () =>
 });
 
 Deno.test("a port without a listener is reported", async () => {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  await refused(`postgres://user:${password}@127.0.0.1:${port}/x`, /ECONNREFUSED\); start it/);
+  await refused(
+    `postgres://user:${password}@127.0.0.1:${freePort()}/x`,
+    /ECONNREFUSED\); start it/,
+  );
 });
 
 Deno.test("a host that does not exist is reported", async () => {

@@ -1,6 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { tmpdir } from "node:os";
 import postgres from "postgres";
+import { freePort } from "./free_port.ts";
 import { memoryFolder } from "./memory_folder.ts";
 
 /** A real PostgreSQL for tests. */
@@ -407,13 +408,6 @@ function unprivileged(): Owner {
   const found = users.find(([name]) => name === "postgres") ??
     users.find(([name]) => name === "nobody");
   return { uid: Number(found?.[2] ?? 65534), gid: Number(found?.[3] ?? 65534) };
-}
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
 }
 
 function childrenOf(parent: number): number[] {

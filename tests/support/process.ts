@@ -1,6 +1,9 @@
 import settings from "../../deno.json" with { type: "json" };
 import { ensureMigrated } from "./new_database.ts";
 
+/** A start from source takes a minute on a busy machine; what never comes fails all the same. */
+const patienceMs = 180_000;
+
 /** How to start a program of this repository; its environment is clean, with nothing inherited. */
 export interface ProgramOptions {
   /** Added to the clean environment. */
@@ -16,7 +19,7 @@ export interface ProgramOptions {
   readonly fromSource?: boolean;
   /** Text for its standard input, which is empty by default. */
   readonly input?: string;
-  /** Time until a service must be alive, or a program must have ended; 60 s by default. */
+  /** Time until a service must be alive, or a program must have ended; three minutes by default. */
   readonly timeoutMs?: number;
 }
 
@@ -65,7 +68,7 @@ export async function runProgram(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const program = new Program(options, () => Promise.resolve());
   try {
-    const { code } = await program.within(program.status, options.timeoutMs ?? 60_000, "end");
+    const { code } = await program.within(program.status, options.timeoutMs ?? patienceMs, "end");
     return { code, stdout: program.stdout, stderr: program.stderr };
   } finally {
     await program.end();
@@ -106,7 +109,7 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   /** Waits until the output matches. Rejects when the process ends first, or after `timeoutMs`. */
-  printed(pattern: RegExp, timeoutMs = 60_000): Promise<RegExpExecArray> {
+  printed(pattern: RegExp, timeoutMs = patienceMs): Promise<RegExpExecArray> {
     return this.#program.printed(pattern, timeoutMs);
   }
 
@@ -309,7 +312,7 @@ const addressPattern = /https?:\/\/(127\.0\.0\.1|localhost|\[::1\]):\d+/;
 
 /** Waits until the service is alive; reads its address from the output, as its port may be any. */
 async function untilAlive(program: Program, options: ServiceOptions): Promise<string> {
-  const deadline = performance.now() + (options.timeoutMs ?? 60_000);
+  const deadline = performance.now() + (options.timeoutMs ?? patienceMs);
   const left = () => Math.max(1, deadline - performance.now());
   await program.printed(addressPattern, left());
   for (;;) {
