@@ -231,7 +231,7 @@ export const folders: readonly Folder[] = [
   { name: "conformance", holds: /^conformance\//, may: [] },
   { name: "migrations", holds: /^migrations\//, may: [] },
   // Knows nothing but the system.
-  { name: "starters", holds: /^tests\/support\/(postgres|memory_folder)\.ts$/, may: [] },
+  { name: "starters", holds: /^tests\/support\/(postgres|memory_folder|free_port)\.ts$/, may: [] },
   // The gate starts before any dependency is there.
   { name: "gate", holds: /^tests\/run(\.ts$|\/)/, may: ["starters"] },
   { name: "tests", holds: /^(tests|bench)\//, may: ["*"] },
