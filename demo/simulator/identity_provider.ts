@@ -39,6 +39,8 @@ interface Grant {
   redirectUri: string;
   challenge: string;
   nonce: string | null;
+  /** Whether OpenID was asked for: only then an ID token is issued. */
+  isOpenId: boolean;
 }
 
 export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider {
@@ -128,7 +130,8 @@ function authorize({ searchParams }: URL, { grants, person }: State): Response {
     back.searchParams.set("error", "invalid_request");
   } else {
     const code = crypto.randomUUID();
-    grants.set(code, { person, redirectUri, challenge, nonce: ask("nonce") });
+    const isOpenId = (ask("scope") ?? "").split(" ").includes("openid");
+    grants.set(code, { person, redirectUri, challenge, nonce: ask("nonce"), isOpenId });
     back.searchParams.set("code", code);
   }
   return new Response(null, { status: 302, headers: { location: back.href } });
@@ -154,7 +157,7 @@ async function token(request: Request, state: State): Promise<Response> {
     access_token: accessToken,
     token_type: "Bearer",
     expires_in: 600,
-    id_token: await idToken(state, grant),
+    ...(grant.isOpenId ? { id_token: await idToken(state, grant) } : {}),
   });
 }
 
