@@ -1,7 +1,7 @@
 /** The document as it is served, and the service as the document has it. */
 import assert from "@std/assert";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { shared, startTestService } from "../support/service.ts";
+import { schemaValidator } from "../support/json_schema.ts";
 import { get } from "node:http";
 
 const service = shared(() => startTestService());
@@ -65,7 +65,7 @@ Deno.test("the document names the address that it was asked for at, or BASE_URL"
 
 Deno.test("every operation is served under its path, and answers as documented", async () => {
   const document = await (await service().fetch("/openapi.json")).json();
-  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  const ajv = schemaValidator({ strict: false, validateFormats: false });
   ajv.addSchema(document, "document");
   for (const [path, item] of Object.entries<Record<string, DocumentedOperation>>(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {

@@ -1,8 +1,8 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { errors } from "../../../contracts/kernel/errors.ts";
 import { securityHeaders } from "../../support/scenarios.ts";
 import { at, escaped, type FuzzedDocument, type FuzzedOperation } from "./operations.ts";
 import type { FuzzedRequest } from "./requests.ts";
+import { schemaValidator } from "../../support/json_schema.ts";
 
 export interface FuzzedReply {
   readonly status: number;
@@ -121,7 +121,12 @@ function eventsIn(text: string): unknown[] {
 
 /** Ajv's strict mode takes no keywords that it doesn't know, so each schema stands alone. */
 function schemaCheck(document: FuzzedDocument): Fits {
-  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, formats });
+  const ajv = schemaValidator({
+    strict: true,
+    allowUnionTypes: true,
+    strictRequired: false,
+    formats,
+  });
   ajv.addVocabulary(["example", "discriminator"]);
   ajv.addSchema({ $id: "document", $defs: alone(document.components.schemas) });
   return (pointer, value) => {
