@@ -62,6 +62,8 @@ Deno.test("workers don't start on a database that takes no writes, and say why",
   const DATA_DIR = temporaryDirectory("read-only");
   try {
     const { code, stdout, stderr } = await runProgram({
+      // The source starts its workers by a command of its own; the other tests start the bundle's.
+      fromSource: true,
       env: { DATA_DIR, DATABASE_URL: database.url, PORT: "0", WORKERS: "2" },
     });
     assert.notEqual(code, 0);

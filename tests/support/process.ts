@@ -274,16 +274,14 @@ function guard(pid: number): () => Promise<void> {
 
 /**
  * Returns the command that runs a script with Deno. If the gate has made a bundle, it is used for
- * the service's programs: it is what is shipped, and starts in two thirds of the time. With
- * `WORKERS` the source is used, since workers would start the bundle's launcher, which other tests
- * cover.
+ * the service's programs: it is what is shipped, and starts in two thirds of the time.
  */
 export function commandOf(
-  { script: given = "main.ts", fromSource = false, env = {} }: ProgramOptions,
+  { script: given = "main.ts", fromSource = false }: ProgramOptions,
   bundle: string | undefined,
 ): { args: string[]; env: Record<string, string> } {
   const word = wordOfScript[given];
-  if (bundle !== undefined && word !== undefined && !fromSource && env.WORKERS === undefined) {
+  if (bundle !== undefined && word !== undefined && !fromSource) {
     const args = [...flagsOf(given), `--config=${bundle}/deno.json`, `${bundle}/program.js`, word];
     return { args, env: { DEMETER_COMMAND: "deno task" } };
   }

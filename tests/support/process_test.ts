@@ -153,11 +153,11 @@ Deno.test("the service's programs are the bundle's where there is one, with the 
   assert.deepEqual(ofBundle.args.slice(0, -3), ofSource.args.slice(0, -2), "permissions");
   assert.deepEqual(ofBundle.env, { DEMETER_COMMAND: "deno task" }, "it says what the source says");
   assert.equal(commandOf({}, "/bundle").args.at(-1), "start");
+  assert.deepEqual(commandOf({ env: { WORKERS: "2" } }, "/bundle"), commandOf({}, "/bundle"));
   assert.equal(commandOf({ script: "demo/main.ts" }, "/bundle").args.at(-1), "demo");
   for (
     const options of [
       { fromSource: true },
-      { env: { WORKERS: "2" } },
       { script: "tests/support/greedy_grades.ts" },
     ]
   ) {
