@@ -1,7 +1,9 @@
 import { Buffer } from "node:buffer";
 import { tmpdir } from "node:os";
+import { embeddedImage as imagePath } from "../../packaging/contents.ts";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { embeddedImage, openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { unpackImage } from "../../src/database/embedded/image.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { memoryFolder } from "./memory_folder.ts";
 import { type Migration, readMigrations } from "../../src/database/migration_file.ts";
@@ -44,9 +46,15 @@ async function migratedTemplate(): Promise<string> {
   return place;
 }
 
-/** Makes the template elsewhere and renames it: if several processes do so at once, one is used. */
+/**
+ * Makes the template elsewhere and renames it: if several threads do so at once, one is used. It
+ * begins with the migrated database of the gate's bundle, which is a copy of an open one: closed
+ * properly here, it saves each copy the recovery.
+ */
 async function makeTemplate(place: string, migrations: readonly Migration[]): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "gateway-migrating-", ...memoryFolder() });
+  const bundle = Deno.env.get("TEST_BUNDLE");
+  if (bundle) unpackImage(new URL(imagePath, `file://${bundle}/`), `${folder}/database`);
   const database = await openEmbedded(`${folder}/database`);
   await migrate(database, migrations);
   await database.query("checkpoint", []);
