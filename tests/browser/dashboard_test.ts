@@ -3,7 +3,17 @@ import assert from "@std/assert";
 import type { Page } from "playwright-core";
 import { shared } from "../support/service.ts";
 import { desktop, openPage, schemesFor } from "./chromium.ts";
-import { browser, claimAs, looksFine, signInAs, startAsOwner, startUnclaimed } from "./world.ts";
+import {
+  browser,
+  claimAs,
+  looksFine,
+  signInAs,
+  startAsOwner,
+  startUnclaimed,
+  useBrowser,
+} from "./world.ts";
+
+useBrowser();
 
 /** A gateway that ada owns, with the cookies of her session. */
 const claimed = shared(async () => {

@@ -3,7 +3,9 @@ import assert from "@std/assert";
 import type { Page } from "playwright-core";
 import { phone, pictureWidths, schemesFor } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
-import { looksFine, startAsOwner } from "./world.ts";
+import { looksFine, startAsOwner, useBrowser } from "./world.ts";
+
+useBrowser();
 
 const list = "/dashboard/interactions";
 

@@ -3,7 +3,9 @@ import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import { startBusyService } from "./busy_service.ts";
 import { allLooks, desktop, looksFor, phone } from "./chromium.ts";
-import { looksFine, openerOf } from "./world.ts";
+import { looksFine, openerOf, useBrowser } from "./world.ts";
+
+useBrowser();
 
 const world = shared(async () => {
   const service = await startBusyService(40);

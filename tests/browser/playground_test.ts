@@ -1,7 +1,9 @@
 /** The playground in a real browser. */
 import assert from "@std/assert";
 import { looksFor } from "./chromium.ts";
-import { looksFine, startAsOwner } from "./world.ts";
+import { looksFine, startAsOwner, useBrowser } from "./world.ts";
+
+useBrowser();
 
 Deno.test("an answer streams into the page, can be stopped, and leads to its record", async () => {
   await using world = await startAsOwner();

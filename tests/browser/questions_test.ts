@@ -9,7 +9,9 @@ import { startDashboard } from "../dashboard/world.ts";
 import { readCsv } from "../support/csv.ts";
 import { createMigrated } from "../support/databases.ts";
 import { isPostgresPreferred, shared } from "../support/service.ts";
-import { openerOf } from "./world.ts";
+import { openerOf, useBrowser } from "./world.ts";
+
+useBrowser();
 
 /** Two months of the demo's calls, whose charges are in the ledger; its database is open to us. */
 const world = shared(async () => {

@@ -4,7 +4,9 @@ import type { Page } from "playwright-core";
 import { desktop, phone, schemesFor } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { misfits, tabTo } from "./layout.ts";
-import { looksFine, type OwnerWorld, startAsOwner } from "./world.ts";
+import { looksFine, type OwnerWorld, startAsOwner, useBrowser } from "./world.ts";
+
+useBrowser();
 
 for (const scheme of schemesFor("axe, the pages of records")) {
   Deno.test(`axe finds no violation on the pages of records, ${scheme}`, async () => {

@@ -1,46 +1,44 @@
 /** The reference page in a real browser, under the exact policy, against a running service. */
 import assert from "@std/assert";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { startSimulatedService, type TestService } from "../support/service.ts";
-import { chromiumIsThere, startChromium } from "./chromium.ts";
+import { chromiumIsThere } from "./chromium.ts";
+import { browser, useBrowser } from "./world.ts";
+
+if (chromiumIsThere()) useBrowser();
 
 Deno.test({
   name: "the reference page, loaded once",
   ignore: !chromiumIsThere(),
   async fn(t) {
     await using service = await startSimulatedService({}, { database: "any" });
-    const browser = await startChromium();
-    try {
-      const { page, heard } = await open(browser, service.baseUrl);
-      await page.goto(`${service.baseUrl}/reference`);
-      await page.getByText("Create chat completion").first().waitFor();
-      const at = { page, service, heard };
-      await t.step(
-        "it lists every operation, asks nobody else, and nothing of it is blocked",
-        () => listsEverything(at),
-      );
-      await t.step(
-        "its search finds what people look for, by the words that they use",
-        () => finds(at),
-      );
-      await t.step(
-        "'try it' sends a call with a key that is typed in, shows the answer and keeps no key",
-        () => triesGet(at),
-      );
-      await page.keyboard.press("Escape");
-      await t.step(
-        "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
-        () => triesPost(at),
-      );
-      await t.step("a link to an operation of a folded family opens it", async () => {
-        const { page } = await open(browser, service.baseUrl);
-        const path = "/vendor-b/v1/embeddings";
-        await page.goto(`${service.baseUrl}/reference#tag/vendor-b/POST${path}`);
-        await page.locator("button", { hasText: `(post ${path})` }).first().waitFor();
-      });
-    } finally {
-      await browser.close();
-    }
+    const { page, heard } = await open(service.baseUrl);
+    await page.goto(`${service.baseUrl}/reference`);
+    await page.getByText("Create chat completion").first().waitFor();
+    const at = { page, service, heard };
+    await t.step(
+      "it lists every operation, asks nobody else, and nothing of it is blocked",
+      () => listsEverything(at),
+    );
+    await t.step(
+      "its search finds what people look for, by the words that they use",
+      () => finds(at),
+    );
+    await t.step(
+      "'try it' sends a call with a key that is typed in, shows the answer and keeps no key",
+      () => triesGet(at),
+    );
+    await page.keyboard.press("Escape");
+    await t.step(
+      "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
+      () => triesPost(at),
+    );
+    await t.step("a link to an operation of a folded family opens it", async () => {
+      const { page } = await open(service.baseUrl);
+      const path = "/vendor-b/v1/embeddings";
+      await page.goto(`${service.baseUrl}/reference#tag/vendor-b/POST${path}`);
+      await page.locator("button", { hasText: `(post ${path})` }).first().waitFor();
+    });
   },
 });
 
@@ -167,8 +165,8 @@ interface Heard {
   readonly errors: string[];
 }
 
-async function open(browser: Browser, baseUrl: string): Promise<{ page: Page; heard: Heard }> {
-  const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+async function open(baseUrl: string): Promise<{ page: Page; heard: Heard }> {
+  const page = await browser().newPage({ viewport: { width: 1400, height: 900 } });
   page.setDefaultTimeout(120_000);
   const heard: Heard = { blocked: [], foreign: [], errors: [] };
   await page.addInitScript(() => {

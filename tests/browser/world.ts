@@ -1,26 +1,39 @@
 import assert from "@std/assert";
 import type { Browser, Page } from "playwright-core";
 import { type DashboardWorld, startDashboard } from "../dashboard/world.ts";
-import { shared, startSimulatedService } from "../support/service.ts";
+import { startSimulatedService } from "../support/service.ts";
 import { openPage, type Scheme, startChromium, type WatchedPage } from "./chromium.ts";
 import { startRealProvider } from "./real_provider.ts";
 
-const running = shared(async () => {
-  const browser = await startChromium();
-  return { browser, stop: () => browser.close() };
-});
+/** Files of this isolate whose tests haven't ended, and the browser that they share. */
+let files = 0;
+let running: Browser | undefined;
 
-/** The browser that all tests of a file share; each opens contexts of its own. */
+/**
+ * Registers the browser for a file's tests; a file calls this before its other hooks. Files of one
+ * isolate share one Chromium, since a second one doesn't start there.
+ */
+export function useBrowser(): void {
+  files++;
+  Deno.test.beforeAll(async () => {
+    running ??= await startChromium();
+  });
+  Deno.test.afterEach(closePages);
+  Deno.test.afterAll(async () => {
+    if (--files === 0) await running?.close();
+  });
+}
+
+/** The shared browser; each test opens contexts of its own, which are closed after it. */
 export function browser(): Browser {
-  return running().browser;
+  if (!running) throw new Error("The browser is not running");
+  return running;
 }
 
 /** A page that nobody looks at any more still asks for what is new. */
 async function closePages(): Promise<void> {
   for (const context of browser().contexts()) await context.close();
 }
-
-Deno.test.afterEach(closePages);
 
 /** A service whose people sign in at a real provider; nobody has yet. */
 export async function startUnclaimed() {

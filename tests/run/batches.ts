@@ -5,14 +5,12 @@ import { fileMark } from "./batch.ts";
 const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
 /**
  * Files that run alone. A server in the overload test replaces the runtime's own `Response`, which
- * other tests need. Browser tests start Chromium in a hook of a shared module, which would run for
- * the first file of a batch only, and a second Chromium doesn't start in one isolate. Tests of
- * packages share nothing with other files that would be loaded only once.
+ * other tests need. Tests of packages share nothing with other files that would be loaded only once.
  */
-const besideNobody = /^tests\/(http\/overload_test\.ts$|(browser|packaging|sdk)\/)/;
+const besideNobody = /^tests\/(http\/overload_test\.ts$|(packaging|sdk)\/)/;
 /** With larger batches less is loaded, but the last batch would run on alone at the end. */
 const filesOfBatch = 32;
-const longFilesOfBatch = 3;
+const longFilesOfBatch = 4;
 
 /**
  * Groups test files into batches; a batch runs one file after the other in one isolate. Files may

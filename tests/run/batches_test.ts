@@ -9,9 +9,9 @@ Deno.test("files come together, of one folder and fewer where they take long, an
   const http = Array.from({ length: 34 }, (_, at) => `tests/http/a${at}_test.ts`);
   const long = longest.filter((file) => file.startsWith("tests/faults/"));
   const batches = batchesOf([
-    ...long.slice(0, 4),
-    "tests/browser/a_test.ts",
-    "tests/browser/b_test.ts",
+    ...long.slice(0, 5),
+    "tests/packaging/a_test.ts",
+    "tests/packaging/b_test.ts",
     "tests/http/overload_test.ts",
     ...http,
     "tests/matrix/a_test.ts",
@@ -19,10 +19,10 @@ Deno.test("files come together, of one folder and fewer where they take long, an
     "src/dialects/text/chat/d_test.ts",
   ]);
   assert.deepEqual(batches, [
-    long.slice(0, 3),
-    long.slice(3, 4),
-    ["tests/browser/a_test.ts"],
-    ["tests/browser/b_test.ts"],
+    long.slice(0, 4),
+    long.slice(4, 5),
+    ["tests/packaging/a_test.ts"],
+    ["tests/packaging/b_test.ts"],
     ["tests/http/overload_test.ts"],
     http.slice(0, 32),
     [
