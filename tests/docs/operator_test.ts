@@ -1,6 +1,7 @@
 /** Runs the pages' commands that stop and start the service, with a folder as the machine. */
 import assert from "@std/assert";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { postgresAvailability, programFolder, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -179,7 +180,8 @@ async function run(url: string, statement: string): Promise<void> {
 }
 
 Deno.test("upgrade, and go back: the service stands on the other program, with its data", async () => {
-  await using on = await machine({});
+  await using database = await anyDatabase();
+  await using on = await machine(database.env);
   const version = () => Deno.readTextFile(`${on.place}/opt/demeter/version`);
   const [upgrade, back] = blocksOf("upgrade.md", "# Upgrade");
   await on.call("ann");

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { anyDatabase } from "../support/any_database.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { callControl } from "../../src/admin/control.ts";
 import { readBooks } from "../faults/books.ts";
@@ -126,7 +127,8 @@ Deno.test("SIGTERM lets a stream end that is read on after its caller has left",
 
 Deno.test("SIGTERM ends an idle service at once, whatever connections are kept open, and SIGINT too", async () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    await using service = await startService();
+    await using database = await anyDatabase();
+    await using service = await startService({ env: database.env });
     // The connection of this call is kept by the client.
     await (await fetch(`${service.baseUrl}/livez`)).text();
     const started = performance.now();
