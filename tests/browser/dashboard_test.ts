@@ -1,6 +1,6 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { shared } from "../support/service.ts";
 import { desktop, openPage, schemesFor } from "./chromium.ts";
 import {
@@ -218,6 +218,29 @@ Deno.test("who made a key stands in the table of keys with a whole e-mail addres
     return range.getClientRects().length;
   });
   assert.equal(lines, 1);
+});
+
+Deno.test("a form is sent once, however often it is pressed, and again once the browser was stopped", async () => {
+  await using world = await startAsOwner();
+  const { service, page, context } = world;
+  await page.goto(`${service.baseUrl}/dashboard/keys/new`);
+  await page.fill("#name", "of a slow network");
+  const [first, second] = [Promise.withResolvers<Route>(), Promise.withResolvers<Route>()];
+  let sent = 0;
+  await page.route("**/dashboard/keys/new", (route) => {
+    (sent++ === 0 ? first : second).resolve(route);
+  });
+  const devtools = await context.newCDPSession(page);
+  const click = "document.querySelector('main form [type=submit]').click();";
+  await devtools.send("Runtime.evaluate", { expression: click + click });
+  await first.promise;
+  await devtools.send("Page.stopLoading");
+  await page.waitForSelector("main form:not([data-sent])");
+  await devtools.send("Runtime.evaluate", { expression: click });
+  await (await second.promise).continue();
+  await page.waitForURL("**/created");
+  assert.equal(sent, 2);
+  assert.deepEqual(world.complaints, []);
 });
 
 Deno.test("a key's page doesn't scroll sideways on a phone, however large its cap is", async () => {

@@ -38,10 +38,14 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "yes";
 });
 
-// After a return by the back button the page's forms can be sent again.
-addEventListener("pageshow", () => {
+function allowSending() {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
-});
+}
+
+// The page's forms can be sent again after a return by the back button, and after somebody has
+// stopped the browser while it waited for the answer.
+addEventListener("pageshow", allowSending);
+globalThis.navigation?.addEventListener("navigateerror", allowSending);
 
 // Sent by the scripts that refresh a page, when the server redirects them to the sign-in page.
 document.addEventListener("signed-out", () => {
