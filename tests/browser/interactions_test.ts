@@ -37,6 +37,13 @@ Deno.test("a call with a key made just now appears by itself, and opens", async 
   await page.waitForSelector(`tr[data-id="${second}"]`);
   assert.deepEqual(await idsOf(page), [second, first]);
   assert.equal(await page.evaluate("window.stillThere"), true, "nothing was loaded again");
+  assert.deepEqual(world.complaints, []);
+  // While the service is away the page says so, in words.
+  await page.context().setOffline(true);
+  await page.waitForSelector(".live-switch:has-text('Reconnecting')");
+  await page.context().setOffline(false);
+  await page.waitForSelector(".live-switch:has-text('Live')");
+  world.complaints.length = 0;
   // Whoever switches it off keeps what is there.
   await page.click(".live-switch");
   assert.equal(await page.getAttribute(".live-switch", "aria-pressed"), "false");

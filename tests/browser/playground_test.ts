@@ -42,6 +42,16 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   assert.match(await page.innerText("#code"), /client\.chat\.completions\.create/);
   assert.ok(await page.isVisible("#code button[data-copy]"));
   assert.deepEqual(complaints, []);
+
+  // The service is away: each button says so, and nothing is lost.
+  await page.context().setOffline(true);
+  for (const button of ["#show-code", "#send"]) {
+    await page.evaluate("document.getElementById('problem').textContent = ''");
+    await page.click(button);
+    await page.waitForSelector('#problem:has-text("The service can\'t be reached")');
+  }
+  assert.equal(await page.inputValue("#prompt"), "[error:400]");
+  assert.equal(await page.locator(".turn").count(), 4);
 });
 
 Deno.test("what was written stays: a text too long for the page is whole, and so is the conversation", async () => {

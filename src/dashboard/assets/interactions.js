@@ -35,12 +35,16 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
         merge(calls, await answer.text());
       }
       waitMs = everyMs;
-      button.classList.remove("live-away");
+      showAway(false);
     } catch {
       waitMs = Math.min(waitMs * 2, longestMs);
-      button.classList.add("live-away");
+      showAway(true);
     }
     again();
+  };
+  const showAway = (/** @type {boolean} */ isAway) => {
+    button.classList.toggle("live-away", isAway);
+    button.lastChild.textContent = isAway ? " Reconnecting" : " Live";
   };
   const again = () => {
     clearTimeout(timer);
@@ -51,6 +55,7 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
   button.addEventListener("click", () => {
     isOn = !isOn;
     button.setAttribute("aria-pressed", String(isOn));
+    showAway(false);
     if (isOn) ask();
   });
   document.addEventListener("visibilitychange", () => {

@@ -6,6 +6,8 @@ const [send, stop, turnTemplate] = ["send", "stop", "turn"].map(byId);
 const tooOld =
   "You are signed out, or this page is too old. Copy your message and reload the page.";
 
+const unreachable = "The service can't be reached. Try again in a moment.";
+
 const tooLong = "This conversation is too long for one page. Send less, or start over.";
 
 talkForm?.addEventListener("submit", (event) => {
@@ -52,7 +54,8 @@ async function talk() {
 
 /** Streams one answer into the page. Returns what went wrong; an empty text if nothing did. */
 async function stream(body, answer, signal) {
-  const response = await fetch(`${talkForm.action}/stream`, { method: "POST", body, signal });
+  const response = await post("stream", body, signal);
+  if (!response) return unreachable;
   if (response.status === 413) return tooLong;
   if (!response.headers.get("content-type")?.startsWith("application/x-ndjson")) return tooOld;
   let [text, thought, failure, rest, html] = ["", "", "", "", null];
@@ -74,6 +77,15 @@ async function stream(body, answer, signal) {
     write(answer, text);
     if (html !== null) format(answer, html);
     think(answer, thought);
+  }
+}
+
+/** Returns nothing if the service can't be reached. */
+async function post(path, body, signal = new AbortController().signal) {
+  try {
+    return await fetch(`${talkForm.action}/${path}`, { method: "POST", body, signal });
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
   }
 }
 
@@ -157,7 +169,8 @@ function showBusy(isBusy) {
 /** Takes the code from the page that browsers without scripts get. */
 async function showCode() {
   const body = new URLSearchParams(new FormData(talkForm));
-  const response = await fetch(`${talkForm.action}/code`, { method: "POST", body });
+  const response = await post("code", body);
+  if (!response) return say(unreachable);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const code = page.getElementById("code");
   if (!code) return say(tooOld);
