@@ -1,9 +1,13 @@
-/** Formats a time relative to now, rounded to its largest unit: `3 hours ago`, `in 2 days`. */
+/**
+ * Formats a time relative to now, rounded to its largest unit: `3 hours ago`, `in 2 days`. What
+ * would be rounded up to the next unit is shown in it: `1 hour ago`, not `60 minutes ago`.
+ */
 export function relativeTime(at: Date, now: Date): string {
   const ms = at.getTime() - now.getTime();
   const size = Math.abs(ms);
   if (size < 45_000) return ms > 0 ? "in a moment" : "just now";
-  const unit = units.find((one) => size >= one.ms) ?? units.at(-1)!;
+  const unit = units.find(({ ms: unitMs }, at) => size >= unitMs - (units[at + 1]?.ms ?? 0) / 2) ??
+    units.at(-1)!;
   const count = Math.max(1, Math.round(size / unit.ms));
   const text = `${count} ${unit.name}${count === 1 ? "" : "s"}`;
   return ms > 0 ? `in ${text}` : `${text} ago`;
