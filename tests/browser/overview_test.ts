@@ -95,6 +95,27 @@ Deno.test("a long name among those who spent most takes one line", async () => {
     const { height, width } = (await link.boundingBox())!;
     assert.ok(height < 30 && width < 400, `${width} x ${height}`);
   }
+  // The tooltip of a chart shortens it, too, and stays within the screen.
+  await page.goto(`${world().baseUrl}/dashboard/overview?range=24h&by=user`);
+  const plot = page.locator("figure .plot [role=img]").first();
+  for (const size of [desktop, { width: 320, height: 740 }]) {
+    await page.setViewportSize(size);
+    const heights = await page.$$eval(
+      ".legend .muted",
+      (all) => all.map((one) => one.getBoundingClientRect().height),
+    );
+    assert.ok(Math.max(...heights) < 24, `an amount of a legend is broken: ${heights}`);
+    const { width } = (await plot.boundingBox())!;
+    for (const share of [0.02, 0.45, 0.98]) {
+      await plot.hover({ position: { x: width * share, y: 40 } });
+      const rights = await page.$$eval(
+        ".tooltip:not([hidden]) strong",
+        (all) => all.map((one) => one.getBoundingClientRect().right),
+      );
+      assert.ok(Math.max(...rights) <= size.width, `${size.width}, ${share}: ${rights}`);
+      assert.equal(await page.evaluate("document.documentElement.scrollWidth"), size.width);
+    }
+  }
 });
 
 if (allLooks) {

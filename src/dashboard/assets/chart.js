@@ -60,13 +60,13 @@ function followPointer(
     moveCursor(at);
   }
 
-  /** Moves the tooltip beside the step, to the side with more room. */
+  /** Moves the tooltip beside the step, to the side with more room, and never out of the chart. */
   function moveCursor(/** @type {number} */ at) {
     const [frame, plot] = [chart.getBoundingClientRect(), svg.getBoundingClientRect()];
     const middle = plot.left - frame.left + plot.width * (at + 0.5) / rows.length;
-    const isLeft = at < rows.length / 2;
-    const x = isLeft ? middle + 12 : Math.max(4, middle - 12 - tooltip.offsetWidth);
-    tooltip.style.transform = `translate(${x}px, ${plot.top - frame.top}px)`;
+    const x = at < rows.length / 2 ? middle + 12 : middle - 12 - tooltip.offsetWidth;
+    const within = Math.max(0, Math.min(x, frame.width - tooltip.offsetWidth));
+    tooltip.style.transform = `translate(${within}px, ${plot.top - frame.top}px)`;
   }
 
   function hide() {
