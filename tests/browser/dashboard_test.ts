@@ -253,6 +253,16 @@ Deno.test("a key's page doesn't scroll sideways on a phone, however large its ca
     assert.match(await page.textContent("main .cap") ?? "", /of \$100,000,000\.00 a month/);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 375, path);
   }
+  // Nothing that the keyboard reaches is behind the bar at the top.
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(`(${isOnTop})()`), "Skip to content");
+  await page.goto(`${service.baseUrl}/dashboard/keys/new`);
+  await page.locator("#cap_day").evaluate((field) => {
+    const { documentElement } = field.ownerDocument;
+    documentElement.scrollTop += field.getBoundingClientRect().top - 4;
+  });
+  await page.focus("#cap_day");
+  assert.equal(await page.evaluate(`(${isOnTop})()`), "cap_day");
 });
 
 Deno.test("a large cap leaves the columns beside it in sight", async () => {
@@ -281,6 +291,9 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
   await owner.submit("/dashboard/settings/people", "/dashboard/settings/people/invite", {
     ...{ email, role: "viewer" },
   });
+  await owner.submit("/dashboard/keys/new", "/dashboard/keys/new", {
+    ...{ name: "k".repeat(100), access: "all", expires: "never" },
+  });
   const models = "/dashboard/settings/models/new";
   const fields = { name: "v".repeat(100), targets: "openai/gpt-4.1" };
   const made = await owner.submit(models, models, fields);
@@ -304,6 +317,7 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
     ...{ tables: "interactions", format: "json", from: "1 Nov 2026", to: "2 Nov 2026" },
   });
   await page.setViewportSize({ width: 360, height: 740 });
+  const asked: (string | null)[] = [];
   const names = ["webhooks", "budgets", "models", "people"].map((name) => `settings/${name}`);
   for (const name of [...names, "exports", "keys"]) {
     await page.goto(`${service.baseUrl}/dashboard/${name}`);
@@ -319,8 +333,27 @@ Deno.test("a long name in the settings leaves its table's other columns in sight
       `[...document.querySelectorAll("main .table td")].map((one) => getComputedStyle(one).textAlign)`,
     );
     assert.deepEqual([...new Set(alignments)], ["left"], name);
+    asked.push(
+      ...await page.$$eval(
+        "td.actions a:not([download])",
+        (links) => links.map((one) => one.getAttribute("href")),
+      ),
+    );
+  }
+  assert.ok(asked.length >= 8, asked.join(" "));
+  for (const path of asked) {
+    await page.goto(service.baseUrl + path);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 360, path!);
   }
 });
+
+/** Runs in the page: returns what has the focus, and nothing if something else covers it. */
+const isOnTop = `function () {
+  const focused = document.activeElement;
+  const { left, top, width, height } = focused.getBoundingClientRect();
+  const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+  return seen === focused ? focused.id || focused.textContent : "";
+}`;
 
 /** Widths of a page's first table: of its content, and of the part that is shown. */
 async function widthsOfTable(page: Page): Promise<number[]> {
