@@ -25,8 +25,10 @@ export const errorSchemas = {
     type: z.literal("error").describe("Always `error`."),
     error: z.strictObject({
       ...fault,
-      details: z.looseObject({ error_code: z.string() }).describe(
-        "What clients of this dialect use to recover. Its `error_code` is `code`, or the vendor's own.",
+      details: z.looseObject({
+        error_code: z.string().describe("Our `code`, or a code of the vendor's own."),
+      }).describe(
+        "What clients of this dialect use to recover.",
       ),
     }).openapi("MessagesErrorBody").describe(
       "The error; its `type` is one of this dialect's fixed list.",

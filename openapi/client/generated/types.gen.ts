@@ -1193,9 +1193,12 @@ export type MessagesErrorBody = {
      */
     code: string;
     /**
-     * What clients of this dialect use to recover. Its `error_code` is `code`, or the vendor's own.
+     * What clients of this dialect use to recover.
      */
     details: {
+        /**
+         * Our `code`, or a code of the vendor's own.
+         */
         error_code: string;
         [key: string]: unknown;
     };
