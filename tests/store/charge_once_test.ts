@@ -182,6 +182,24 @@ eachDatabase("an attempt that came to nothing leaves the line as it was", async 
   assert.deepEqual(await charged(), ["z"]);
 });
 
+eachDatabase(
+  "a charged attempt whose answer isn't kept leaves the next one to be charged",
+  async (database) => {
+    const { records, dead, claimOf, row, charged } = await setUp(database);
+    const [x, y, z] = [claimOf(), claimOf(), claimOf()];
+    await dead.claim(x);
+    await dead.claim(y);
+    await records.insert([row("y", y)]);
+    await dead.release(y);
+    await dead.claim(z);
+    await records.insert([row("z", z)]);
+    assert.deepEqual(await charged(), ["y", "z"]);
+    // The first one's record comes last, from the journal of a process that died.
+    await records.insert([row("x", x)]);
+    assert.deepEqual(await charged(), ["y", "z"]);
+  },
+);
+
 eachDatabase("what the same id is used for otherwise is charged each time", async (database) => {
   const { records, dead, claimOf, row, charged, expire } = await setUp(database);
   // An answer that was not stored, because it was too large or erased.

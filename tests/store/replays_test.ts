@@ -89,6 +89,15 @@ eachDatabase("an answer is given again for 24 hours, then swept", async (databas
   assert.deepEqual(await ours.find(claim), { state: "free" });
   assert.equal(await ours.sweep(), 1);
   assert.deepEqual(await database.query("select key from replays", []), []);
+  // A claim stays as long after its end: a journal that is recovered late is compared with it.
+  await ours.claim(claim);
+  for (const [minutes, swept] of [[24 * 60 - 1, 0], [24 * 60, 1]]) {
+    await database.query(
+      "update replays set until = clock_timestamp() - $1::int * interval '1 minute'",
+      [minutes!],
+    );
+    assert.equal(await ours.sweep(), swept);
+  }
 });
 
 eachDatabase("the time after which an answer is old begins a new use of the id", async (
