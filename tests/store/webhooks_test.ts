@@ -265,7 +265,10 @@ onPostgres("two replicas notice and send the same things once", async (database,
   await both();
   assert.deepEqual(to.received, []);
   // A balance that falls below the limit, twice.
-  await createLedger(database).adjust(accountId, -96n, { note: "spent" });
+  await createLedger(database).adjust(accountId, -95n, { note: "spent" });
+  await both();
+  assert.deepEqual(one.types(), [], "the limit itself is there");
+  await createLedger(database).adjust(accountId, -1n, { note: "spent" });
   await both();
   await both();
   assert.deepEqual(one.types(), ["credit.low"]);
