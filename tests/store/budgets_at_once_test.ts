@@ -28,12 +28,15 @@ onPostgres("two budgets that are made at the same moment don't exceed an account
     await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
     await tx.query(added, [accountId, 1, 1]);
     let isOver = false;
-    const made = other.set("one too many", budgetOf(accountId), options)
+    const audit = () => assert.fail("nothing was made");
+    const made = other.set("one too many", budgetOf(accountId), { ...options, audit })
       .finally(() => isOver = true);
     await untilOneWaits(tx, () => isOver);
     return { made };
   });
   assert.equal(await making.made, undefined);
+  await other.remove("b1", {});
+  assert.equal((await other.set("in its place", budgetOf(accountId), options))?.id, "in its place");
 });
 
 onPostgres("two charges of one lease at the same moment draw no more than it has", async (
