@@ -226,10 +226,12 @@ eachDatabase(
 
 eachDatabase("a call that changed or went meanwhile is left alone", async (db) => {
   const { accountId, interactions, store, balance } = await opened(db);
-  await interactions.insert([call(accountId, "a"), call(accountId, "b"), call(accountId, "c")]);
+  await interactions.insert(["a", "b", "c", "d"].map((id) => call(accountId, id)));
   const calls = (await Array.fromAsync(store.read({ accountId }))).flat();
   await db.query("delete from interactions where transaction_id = 'a'");
   await db.query("update interactions set charged_nanos = 0 where transaction_id = 'b'");
+  // As for a call with a key of the caller's own, whose charge stays what it is.
+  await db.query("update interactions set cost_nanos = 7 where transaction_id = 'd'");
   const written = await store.correct(
     accountId,
     calls.map((one) => ({ call: one, costNanos: 5n, chargedNanos: 5n, priceVersion: "v" })),
