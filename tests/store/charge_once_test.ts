@@ -11,6 +11,8 @@ import type { Database } from "../../src/database/database.ts";
 import { chargeOnce } from "../../src/credit/store/charge_once.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
+import type { NewBudget } from "../../src/budgets/budget.ts";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createCreditHistory } from "../../src/credit/store/credit_history.ts";
 import { parsePricesFile } from "../../src/pricing/table/prices_file.ts";
@@ -348,31 +350,42 @@ for (const way of ["dropped", "given back"]) {
     assert.deepEqual(shown.map(({ nanos }) => nanos), [-1_000n, 1_000_000n]);
   });
 
-  eachDatabase(`a charge that is ${way} leaves its key's cap as if it had not been`, async (
-    database,
-  ) => {
-    const { accountId, records, dead, claimOf, row } = await setUp(database);
-    const key = await createApiKeys(database).insert(cappedKey(accountId, 2n * charge));
-    const caps = createSpendCaps({ store: createSpend(database), clock: systemClock });
-    const at = systemClock.now();
-    const call = (transactionId: string, upperBoundNanos: bigint) =>
-      caps.reserve({ key, transactionId, upperBoundNanos, at });
-    const [x, y] = [claimOf(), claimOf()];
-    for (const claim of [x, y]) await dead.claim(claim);
-    for (const id of ["x", "y"]) (await call(id, charge)).settle(charge);
-    const more = { apiKeyId: key.id, createdAt: at };
-    await records.insert([row("x", x, more)]);
-    // Its request has a claim of its own where the charge is to stand at first.
-    const second = way === "dropped" ? y : claimOf({ requestId: "r2" });
-    await records.insert([row("y", second, more)]);
-    if (way === "given back") {
-      const duplicate = { accountId, transactionId: "y", note: "twice" };
-      await refundCharge(database, duplicate, createAnalyticsStore(database));
-    }
-    await caps.refresh();
-    (await call("z", charge)).settle(charge);
-    await assert.rejects(call("more", 1n), /spend cap/);
-  });
+  eachDatabase(
+    `a charge that is ${way} leaves its key's cap and its budget as if it had not been`,
+    async (
+      database,
+    ) => {
+      const { accountId, records, dead, claimOf, row } = await setUp(database);
+      const key = await createApiKeys(database).insert(cappedKey(accountId, 2n * charge));
+      const caps = createSpendCaps({ store: createSpend(database), clock: systemClock });
+      const at = systemClock.now();
+      const budgets = createBudgetStore(database);
+      const budget: NewBudget = {
+        ...{ accountId, scope: { kind: "account", name: "" }, per: "day" },
+        ...{ limitNanos: 9n * charge, raised: null },
+      };
+      await budgets.set("budget", budget, { now: at, prior: () => Promise.resolve(0n) });
+      const call = (transactionId: string, upperBoundNanos: bigint) =>
+        caps.reserve({ key, transactionId, upperBoundNanos, at });
+      const [x, y] = [claimOf(), claimOf()];
+      for (const claim of [x, y]) await dead.claim(claim);
+      for (const id of ["x", "y"]) (await call(id, charge)).settle(charge);
+      const more = { apiKeyId: key.id, createdAt: at };
+      await records.insert([row("x", x, more)]);
+      // Its request has a claim of its own where the charge is to stand at first.
+      const second = way === "dropped" ? y : claimOf({ requestId: "r2" });
+      await records.insert([row("y", second, more)]);
+      if (way === "given back") {
+        const duplicate = { accountId, transactionId: "y", note: "twice" };
+        await refundCharge(database, duplicate, createAnalyticsStore(database));
+      }
+      await caps.refresh();
+      (await call("z", charge)).settle(charge);
+      await assert.rejects(call("more", 1n), /spend cap/);
+      const listed = await budgets.list({ accountId, now: at });
+      assert.deepEqual(listed.map(({ spentNanos }) => spentNanos), [charge]);
+    },
+  );
 }
 
 function cappedKey(accountId: number, capDayNanos: bigint): NewApiKey {
