@@ -8,7 +8,7 @@ import {
 import type { Account, AccountStore, Tier } from "../keys/account.ts";
 import type { ApiKey, NewApiKey } from "../keys/api_key.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
-import { Fault, messageOf, OptionError } from "../shared/fault.ts";
+import { Fault, OptionError } from "../shared/fault.ts";
 import {
   accountOption,
   chosenAccount,
@@ -229,7 +229,9 @@ function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: reado
 async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   const owner = await chosenAccount(deps.accounts, values);
-  const scopes = many(values, "scope").map((scope) => scopeOf(deps, scope));
+  const scopes = many(values, "scope").map((scope) =>
+    scopeNamed(deps, scope, (problem) => new UsageError(`--scope ${scope}: ${problem}`))
+  );
   const caps = {
     capDayNanos: usdOption(values, "cap-day-usd"),
     capMonthNanos: usdOption(values, "cap-month-usd"),
@@ -256,14 +258,6 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only once.`,
     ...linesFor(defaults, { baseUrl: deps.dashboardBase, key: text }),
   ]);
-}
-
-function scopeOf(deps: AdminDeps, name: string): string {
-  try {
-    return scopeNamed(deps, name);
-  } catch (thrown) {
-    throw new UsageError(`--scope ${name}: ${messageOf(thrown)}`);
-  }
 }
 
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {

@@ -7,7 +7,7 @@ import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
 import { checkKeyDefaults, type KeyDefaults, noModel } from "../keys/key_defaults.ts";
-import { Fault, messageOf, OptionError } from "../shared/fault.ts";
+import { Fault, OptionError } from "../shared/fault.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { shownVendor } from "../vendors/shown_vendor.ts";
 import { type Administrator, noteBy } from "./administration.ts";
@@ -34,13 +34,9 @@ export async function createApiKey(
   account: Account,
   options: NewKeyOptions,
 ): Promise<{ key: ApiKey; value: Secret }> {
-  const scopes = options.scopes.map((name, index) => {
-    try {
-      return scopeNamed(deps, name);
-    } catch (thrown) {
-      throw new OptionError(`scopes[${index}]`, messageOf(thrown));
-    }
-  });
+  const scopes = options.scopes.map((name, index) =>
+    scopeNamed(deps, name, (problem) => new OptionError(`scopes[${index}]`, problem))
+  );
   if (scopes.includes(adminScope) && account.id !== (await deps.accounts.first())?.id) {
     throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
   }
@@ -58,18 +54,19 @@ export async function createApiKey(
 }
 
 /**
- * Returns the scope with this name; a vendor's scope has all names of the vendor. Throws an Error
- * of one line for any other.
+ * Returns the scope with this name; a vendor's scope has all names of the vendor. Throws
+ * what `wrong` makes of the problem with any other.
  */
 export function scopeNamed(
   { registry, scopes }: Pick<KeyAdministrationDeps, "registry" | "scopes">,
   name: string,
+  wrong: (problem: string) => Error,
 ): string {
   const scope = scopes.includes(name) ? name : registry.find(name)?.label;
   if (scope !== undefined && scopes.includes(scope)) return scope;
   const expected = scopes.map((one) => shownVendor(registry, one)).join(", ");
   const names = [...scopes, ...registry.all.flatMap(({ aliases }) => aliases)];
-  throw new Error(`expected one of ${expected}.${didYouMean(name, names)}`);
+  throw wrong(`expected one of ${expected}.${didYouMean(name, names)}`);
 }
 
 /**
