@@ -1,4 +1,7 @@
 import assert from "@std/assert";
+import { examplesOf } from "../../contracts/examples/mod.ts";
+import { adminScope } from "../../contracts/kernel/contract.ts";
+import { allContracts } from "../../contracts/mod.ts";
 import { type Answer, type Scenario, testScenarios } from "../support/scenarios.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 
@@ -140,6 +143,33 @@ const wrongBodies: readonly WrongBody[] = [
     /prompt tag APP .*at most 256/,
   ),
 ];
+
+Deno.test("a field that stands twice in a body is refused by every operation", async () => {
+  let operations = 0;
+  const { fetch, key, createKey } = service();
+  const { key: adminKey } = await createKey("--scope", adminScope);
+  for (const contract of allContracts()) {
+    const [example] = Object.values(examplesOf(contract).requests ?? {});
+    const [first] = Object.entries(example ?? {});
+    const path = contract.path.replace("{model}", "gpt-5-mini");
+    // What a path names otherwise is looked for before the body is read.
+    if (contract.body === undefined || first === undefined || path.includes("{")) continue;
+    const [name, value] = first;
+    const answer = await fetch(path, {
+      method: contract.method.toUpperCase(),
+      headers: {
+        authorization: `Bearer ${contract.scope === adminScope ? adminKey : key}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify(example).replace(/\}$/, `,"${name}":${JSON.stringify(value)}}`),
+    });
+    const text = await answer.text();
+    assert.equal(answer.status, 400, contract.operationId);
+    assert.ok(text.includes(`${name}: duplicate field`), `${contract.operationId}: ${text}`);
+    operations++;
+  }
+  assert.ok(operations > 50, `${operations}`);
+});
 
 testScenarios(service, [
   ...wrongBodies.map(({ name, body, code, param, message }): Scenario => ({

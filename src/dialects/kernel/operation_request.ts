@@ -112,9 +112,6 @@ export function forVendor(
   const top = topLevelMembers(text);
   // Never happens: the text has passed its contract, so it is an object.
   if (top === undefined) return text;
-  // Of two members with the same name the vendor might read the other one.
-  const twice = top.duplicates[0];
-  if (twice !== undefined) throw invalidValue(twice, "duplicate field");
   const edits = modelEdits({ text, top }, request, model);
   const prompt = promptPath && tagUnits > 0 ? locateIn(text, top, promptPath) : undefined;
   if (prompt) edits.push(cutStringPrefix(text, prompt, tagUnits));

@@ -9,13 +9,10 @@ import {
 import { pushAll } from "../../base/lists.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { Dialect, RequestChanges, RequestFacts } from "./dialect.ts";
-import { invalidValue } from "../../shared/fault.ts";
 
 /** The part of `spliceRequest` that differs between dialects. */
 interface OwnSplice {
   edits(bodyText: string, members: Members, changes: RequestChanges): Steps<Edit[]>;
-  /** Maps every spelling of a member's name to the same one. */
-  spell?: (key: string) => string;
   /** Returns the value of `model` in a body, if that isn't the model's name. */
   modelMember?: (model: string) => string;
 }
@@ -26,37 +23,16 @@ export function splicer(own: OwnSplice): Dialect["spliceRequest"] {
 }
 
 function* spliceInSteps(
-  { edits: ownEdits, spell = itself, modelMember = itself }: OwnSplice,
+  { edits: ownEdits, modelMember = (model) => model }: OwnSplice,
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,
 ): Steps<string> {
-  const members = yield* requestMembers(bodyText, spell);
+  const members = yield* topLevelMembersSteps(bodyText);
   if (!members) return bodyText;
   const edits = yield* modelAndTagEdits(bodyText, members, facts, modelMember(changes.model));
   pushAll(edits, yield* ownEdits(bodyText, members, changes));
   return splice(bodyText, edits);
-}
-
-const itself = (text: string) => text;
-
-/**
- * Returns the members of a request's text; undefined if it isn't an object. Throws if a member
- * occurs twice, in any of the dialect's spellings: the vendor might read the other one.
- */
-function* requestMembers(
-  bodyText: string,
-  spell: (key: string) => string,
-): Steps<Members | undefined> {
-  const members = yield* topLevelMembersSteps(bodyText);
-  let duplicate = members?.duplicates[0];
-  const seen = new Set<string>();
-  for (const { key } of members?.members.values() ?? []) {
-    if (seen.has(spell(key))) duplicate ??= key;
-    seen.add(spell(key));
-  }
-  if (duplicate !== undefined) throw invalidValue(duplicate, "duplicate field");
-  return members;
 }
 
 /** Returns the edits that write the vendor's model name and cut the tag lines. */

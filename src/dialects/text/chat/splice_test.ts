@@ -237,12 +237,3 @@ Deno.test("model, usage flag and both tag blocks are exchanged together", () => 
       '"model":"m","stream":true,"stream_options":{"include_usage":true}}',
   );
 });
-
-Deno.test("a field given twice is refused: we and the vendor might believe different ones", () => {
-  for (const name of ["model", "messages", "temperature", "stream_options"]) {
-    const value = name === "messages" ? "[]" : name === "stream_options" ? "{}" : '"m"';
-    const body = `{"model":"m","messages":[],"${name}":${value},"${name}":${value}}`;
-    const fault = refusal(() => spliced(body, "m"));
-    assert.deepEqual([fault.code, fault.param], ["invalid_value", name]);
-  }
-});

@@ -48,14 +48,23 @@ function choicesOf(config: Fields): number {
  */
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {
+    refuseTwoSpellings(members.members.keys());
     const edits = yield* storeEdits(bodyText, members, changes);
     const { unsigned } = changes;
     if (unsigned) pushAll(edits, yield* placeholderEdits(bodyText, members, unsigned));
     return edits;
   },
-  spell: camelCase,
   modelMember: (model) => `models/${bareModel(model)}`,
 });
+
+/** Throws if a member is there in both its spellings: the vendor might read the other one. */
+function refuseTwoSpellings(names: Iterable<string>): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(camelCase(name))) throw invalidValue(name, "duplicate field");
+    seen.add(camelCase(name));
+  }
+}
 
 function systemText(fields: Fields): LocatedText | undefined {
   const key = fields.key("systemInstruction");

@@ -73,19 +73,13 @@ Deno.test("without tags the text is the very same; a model in it is exchanged, n
   );
 });
 
-Deno.test("a field that is there twice, in either spelling, is refused", () => {
+Deno.test("a field that is there in both spellings is refused", () => {
   const facts = readRequest({ model: "x", stream: false, contents });
-  for (
-    const text of [
-      `{"contents":[],"contents":[]}`,
-      `{"generationConfig":{},"generation_config":{}}`,
-    ]
-  ) {
-    assert.throws(
-      () => finish(spliceRequest(text, facts, { model: "x", askStreamUsage: false })),
-      (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
-    );
-  }
+  const text = `{"generationConfig":{},"generation_config":{}}`;
+  assert.throws(
+    () => finish(spliceRequest(text, facts, { model: "x", askStreamUsage: false })),
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
+  );
 });
 
 Deno.test("a limit that is there in both spellings is refused: the vendor might go by the other", () => {

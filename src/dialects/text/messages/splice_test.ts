@@ -59,7 +59,7 @@ Deno.test("only model and tag lines change in the text, everything else stays by
   assert.equal(spliced(untagged), untagged);
 });
 
-Deno.test("a field that is there twice and a prompt of tags only are refused by their path", () => {
+Deno.test("a prompt of tags only is refused by its path", () => {
   const paramOf = (bodyText: string) => {
     try {
       return spliced(bodyText);
@@ -67,7 +67,6 @@ Deno.test("a field that is there twice and a prompt of tags only are refused by 
       return thrown instanceof Fault ? [thrown.code, thrown.param] : thrown;
     }
   };
-  assert.deepEqual(paramOf('{"model":"a","model":"b","messages":[]}'), ["invalid_value", "model"]);
   assert.deepEqual(
     paramOf('{"model":"a","messages":[{"role":"user","content":"/// APP x"}]}'),
     ["invalid_value", "messages[0].content"],

@@ -1,6 +1,6 @@
 import { parseExactly } from "../../../base/exact_json.ts";
 import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
-import { Fault, invalidValue } from "../../../shared/fault.ts";
+import { Fault } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
 import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
@@ -12,8 +12,6 @@ export const background: BackgroundForm = {
   forVendor(body, bodyText) {
     const members = topLevelMembers(bodyText);
     if (!members) throw new Fault("invalid_json");
-    const twice = members.duplicates[0];
-    if (twice !== undefined) throw invalidValue(twice, "duplicate field");
     const text = splice(
       bodyText,
       changeMembers(bodyText, members.range, {

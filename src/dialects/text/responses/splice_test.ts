@@ -18,13 +18,6 @@ Deno.test("only the model changes; spelling, order and unknown fields stay byte 
   assert.equal(spliced(text, "vendor-b/m"), text);
 });
 
-Deno.test("a field that is there twice is refused", () => {
-  assert.throws(
-    () => spliced('{"model":"a","input":"x","model":"b"}'),
-    { code: "invalid_value", param: "model" },
-  );
-});
-
 Deno.test("facts of a request are read; usage is always wanted", () => {
   const facts = readRequest({
     model: "m",
