@@ -65,6 +65,8 @@ class Body implements UpstreamBody {
    * The first byte of a `deflate` body is still to come; it tells which of two forms the body has.
    */
   #awaitsForm = false;
+  /** Why the answer was cut, while what came before is still decoded. */
+  #cutBy: { cause: unknown } | undefined;
   /** When the decoder began on the bytes at hand, or went on after a rest. */
   #decodingMs = 0;
   #handlers: BodyHandlers | undefined;
@@ -87,7 +89,7 @@ class Body implements UpstreamBody {
     exchange.listen({
       data: (chunk) => this.#arrived(chunk),
       end: () => this.#ended(),
-      error: (error) => this.#cut(error),
+      error: (error) => this.#broken(error),
     });
     signal.addEventListener("abort", this.#onAbort);
     if (signal.aborted) this.#onAbort();
@@ -187,6 +189,7 @@ class Body implements UpstreamBody {
    */
   #decoded(chunk: Uint8Array): void {
     this.#take(chunk);
+    this.#cutOnceDecoded();
     const tookMs = this.#deps.clock.monotonicMs() - this.#decodingMs;
     if (this.#over || !isLong(tookMs)) return;
     this.#decoder?.pause();
@@ -197,6 +200,19 @@ class Body implements UpstreamBody {
     if (this.#awaitsForm) this.#cut();
     else if (this.#decoder) this.#decoder.end();
     else this.#end();
+  }
+
+  /** What came before the cut is handed on first, as it is where nothing has to be decoded. */
+  #broken(cause: unknown): void {
+    if (this.#over || this.#decoder === undefined) return this.#cut(cause);
+    this.#cutBy = { cause };
+    this.#decoder.write(nothing, () => this.#cutOnceDecoded());
+  }
+
+  #cutOnceDecoded(): void {
+    const decoder = this.#decoder;
+    if (this.#cutBy === undefined || decoder === undefined) return;
+    if (decoder.writableLength + decoder.readableLength === 0) this.#cut(this.#cutBy.cause);
   }
 
   #take(chunk: Uint8Array): void {
@@ -254,6 +270,8 @@ class Body implements UpstreamBody {
     return true;
   }
 }
+
+const nothing = new Uint8Array();
 
 /** Servers say "none" so that no proxy compresses their events. */
 const uncompressed: ReadonlySet<string> = new Set(["", "identity", "none"]);

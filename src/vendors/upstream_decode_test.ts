@@ -175,3 +175,20 @@ Deno.test("between the pieces of what unfolds a thousandfold others have their t
     mostInOneTurn = Math.max(mostInOneTurn, length - before);
     assert.ok(mostInOneTurn < bytes / 4, `${mostInOneTurn} bytes in one turn`);
   }, 1 << 30));
+
+Deno.test("what unfolds of a compressed answer that is cut is handed on before the cut is", () =>
+  withAnswer("gzip", async (answer, exchange) => {
+    const bytes = 64 << 20;
+    const [compressedBytes] = await compressed("gzip", ["\0".repeat(bytes)]);
+    let length = 0;
+    const ended = Promise.withResolvers<void>();
+    answer.body.onData({
+      data: (chunk) => void (length += chunk.length),
+      end: ended.resolve,
+      error: ended.reject,
+    });
+    await exchange.write(compressedBytes!);
+    exchange.cut();
+    await rejectsWith(ended.promise, "upstream_stream_truncated");
+    assert.equal(length, bytes);
+  }, 1 << 30));
