@@ -55,18 +55,18 @@ export async function createApiKey(
 
 /**
  * Returns the scope with this name; a vendor's scope has all names of the vendor. Throws
- * what `wrong` makes of the problem with any other.
+ * what `errorOf` returns for any other.
  */
 export function scopeNamed(
   { registry, scopes }: Pick<KeyAdministrationDeps, "registry" | "scopes">,
   name: string,
-  wrong: (problem: string) => Error,
+  errorOf: (problem: string) => Error,
 ): string {
   const scope = scopes.includes(name) ? name : registry.find(name)?.label;
   if (scope !== undefined && scopes.includes(scope)) return scope;
   const expected = scopes.map((one) => shownVendor(registry, one)).join(", ");
   const names = [...scopes, ...registry.all.flatMap(({ aliases }) => aliases)];
-  throw wrong(`expected one of ${expected}.${didYouMean(name, names)}`);
+  throw errorOf(`expected one of ${expected}.${didYouMean(name, names)}`);
 }
 
 /**
