@@ -67,10 +67,9 @@ export function createDeletions(
       const isLost = await main.transaction(async (tx) => {
         await lockForErasure(tx);
         const isNew = await insertTombstone(tx, tombstone);
-        if (isNew || hasLostRows) await reinsert(tx, tombstone);
-        return isNew || hasLostRows;
+        return (isNew || hasLostRows) && await requeue(tx, tombstone);
       });
-      // Last, so that a start that is cut off before this queues it again.
+      // Last, so that a start that is cut off before this asks again.
       await analytics.addTombstone(tombstone);
       return isLost;
     },
@@ -269,14 +268,20 @@ async function insertDeletion(
   );
 }
 
-/** Queues a deletion again whose tombstone, and maybe receipt, the store has lost. */
-async function reinsert(tx: Queryable, stone: Tombstone): Promise<void> {
-  await tx.query(
+/**
+ * Queues a deletion again whose tombstone, and maybe receipt, the store has lost. Returns false for
+ * one that is still to be done: the calls' database gets its tombstone only when its erasing begins.
+ */
+async function requeue(tx: Queryable, stone: Tombstone): Promise<boolean> {
+  const rows = await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
      values ($1, $2, 'queued', $3, 'Applied again: the store was restored.', $4)
-     on conflict (deletion_id) do update set state = 'queued', completed_at = null`,
+     on conflict (deletion_id) do update set state = 'queued', completed_at = null
+       where deletions.completed_at is not null
+     returning deletion_id`,
     [stone.deletionId, stone.accountId, stone.selectorsHash, stone.before],
   );
+  return rows.length > 0;
 }
 
 /**
