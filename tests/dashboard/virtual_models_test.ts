@@ -60,7 +60,7 @@ Deno.test("an owner makes, changes and removes one without a script, and calls g
   assert.equal(made.location, models);
   const shown = (await owner.get(models)).text;
   assert.match(shown, /Calls to fast:1 go to its targets/);
-  assert.match(shown, /gpt-4\.1<span class="muted"> 90 %<\/span>/);
+  assert.match(shown, /gpt-4\.1 <span class="muted nowrap">90 %<\/span>/);
   const { created_at: _, updated_at: __, ...json } = (await list()).find(({ name }) =>
     name === "fast:1"
   )!;
