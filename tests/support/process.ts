@@ -118,11 +118,14 @@ export class ServiceProcess implements AsyncDisposable {
     this.#program.kill(signal);
   }
 
-  /** Sends SIGTERM and returns the exit code. If draining takes over 30 s, kills it and rejects. */
+  /**
+   * Sends SIGTERM and returns the exit code. After 60 s kills it and rejects: calls under way have
+   * 30 s to end, then the queued records are written.
+   */
   async stop(): Promise<number> {
     this.#program.kill("SIGTERM");
     try {
-      return (await this.#program.within(this.status, 30_000, "end after SIGTERM")).code;
+      return (await this.#program.within(this.status, 60_000, "end after SIGTERM")).code;
     } finally {
       await this.#program.end();
     }
