@@ -6,10 +6,32 @@ import type { Queryable } from "./database.ts";
  */
 const erasureLock = 7_305_112_604_914n;
 
-/** Takes the lock for an erasure, until its transaction ends. */
+/**
+ * Takes the lock for an erasure, until its transaction ends. While an erasure waits for a long
+ * writer, such as the drop of a month, other writers queue behind it: so it waits for a second at a
+ * time, and lets them pass in between. After a minute it waits for its turn, which always comes.
+ */
 export async function lockForErasure(tx: Queryable): Promise<void> {
-  await tx.query("select pg_advisory_xact_lock($1::bigint)", [erasureLock]);
+  await tx.query(takeTurns);
 }
+
+const takeTurns = `do $$
+declare
+  lock_timeout_before text := current_setting('lock_timeout');
+  last_try timestamptz := clock_timestamp() + interval '1 minute';
+begin
+  loop
+    begin
+      perform set_config('lock_timeout',
+        case when clock_timestamp() < last_try then '1s' else '0' end, true);
+      perform pg_advisory_xact_lock(${erasureLock});
+      exit;
+    exception when lock_not_available then
+      perform pg_sleep(0.5);
+    end;
+  end loop;
+  perform set_config('lock_timeout', lock_timeout_before, true);
+end $$`;
 
 /**
  * Takes the lock for a writer, until its transaction ends. It must come before the lock of any row:
