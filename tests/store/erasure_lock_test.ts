@@ -56,3 +56,27 @@ onPostgres("a deletion has its turn though there is always a writer", async (dat
     await Promise.all(writers);
   }
 });
+
+for (const isApart of [false, true]) {
+  const where = isApart ? ", in two databases" : "";
+  onPostgres(
+    `a start waits for no writer where no deletion is lost${where}`,
+    async (main, open) => {
+      // Another connection represents another database: no transaction is shared.
+      const analytics = isApart ? createAnalyticsStore(await open(), main) : undefined;
+      const account = await newAccount(main);
+      const store = storeOf(main, analytics);
+      const wanted = request(account, { userIds: ["ann"] });
+      const deletion = {
+        tombstone: await store.add(wanted, "claimed"),
+        selectors: wanted.selectors,
+      };
+      assert.ok((await store.eraseBatch(deletion)).isLast);
+      await store.finish(wanted.deletionId);
+      await main.transaction(async (tx) => {
+        await lockForWriting(tx);
+        assert.equal(await within(10_000, store.restore(deletion.tombstone)), false);
+      });
+    },
+  );
+}

@@ -19,7 +19,7 @@ import { scopeOf } from "./erasure_sql.ts";
 import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { noteDirty } from "./vacuum.ts";
-import { insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
+import { hasTombstone, insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
@@ -64,7 +64,9 @@ export function createDeletions(
     },
     async restore(tombstone) {
       const hasLostRows = await analytics.hasLost(tombstone);
-      const isLost = await main.transaction(async (tx) => {
+      const isNeeded = hasLostRows || !await hasTombstone(main, tombstone.deletionId);
+      // Each start asks for every deletion there was, so the lock is taken only where one is lost.
+      const isLost = isNeeded && await main.transaction(async (tx) => {
         await lockForErasure(tx);
         const isNew = await insertTombstone(tx, tombstone);
         return (isNew || hasLostRows) && await requeue(tx, tombstone);

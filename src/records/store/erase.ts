@@ -10,6 +10,8 @@ import { timesOf } from "./partitions.ts";
 
 /** Stores a tombstone. Once this has returned, rows that it covers are no longer written. */
 export async function addTombstone(database: Database, tombstone: Tombstone): Promise<void> {
+  // Otherwise each repetition would keep writers waiting.
+  if (await hasTombstone(database, tombstone.deletionId)) return;
   await database.transaction(async (tx) => {
     await lockForErasure(tx);
     await insertTombstone(tx, tombstone);
