@@ -18,6 +18,8 @@ export interface SocketRefusal {
 
 /** The service's end of an open WebSocket. Frames in both directions hold text. */
 export interface FrameChannel {
+  /** Whether one side has sent a close frame, or has left: nothing can be sent any more. */
+  readonly isClosing: boolean;
   /**
    * Sends a text frame; false if the caller is behind: wait for `drained`. Dropped once the socket is
    * closed.

@@ -121,13 +121,13 @@ class Channel implements OpenSocket, FrameChannel {
     // Control frames aren't part of a message.
     webSocket.on("ping", (data) => {
       receiver.arrived(-controlBytes(data));
-      if (webSocket.readyState === openState && !this.#isFull()) webSocket.pong(data);
+      if (!this.isClosing && !this.#isFull()) webSocket.pong(data);
     });
     webSocket.on("pong", (data) => receiver.arrived(-controlBytes(data)));
     webSocket.on("message", (data, isBinary) => {
       // It was sent before the caller had read our close frame, or by one who has left: nobody would
       // get its answer, and thousands may still wait for their turn.
-      if (webSocket.readyState !== openState) receiver.arrived(-data.length);
+      if (this.isClosing) receiver.arrived(-data.length);
       else if (isBinary) this.close(1003, "Send text frames.");
       else receiver.message(data);
     });
@@ -136,8 +136,12 @@ class Channel implements OpenSocket, FrameChannel {
     webSocket.on("close", () => receiver.closed());
   }
 
+  get isClosing(): boolean {
+    return this.#webSocket.readyState !== openState;
+  }
+
   send(text: string): boolean {
-    if (this.#webSocket.readyState !== openState) return true;
+    if (this.isClosing) return true;
     if (this.#webSocket.bufferedAmount > maxBehindBytes) {
       this.#webSocket.terminate();
       return true;
@@ -148,7 +152,7 @@ class Channel implements OpenSocket, FrameChannel {
   }
 
   ping(): void {
-    if (this.#webSocket.readyState === openState && !this.#isFull()) this.#webSocket.ping();
+    if (!this.isClosing && !this.#isFull()) this.#webSocket.ping();
   }
 
   pause(): void {

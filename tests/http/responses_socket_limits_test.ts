@@ -77,6 +77,30 @@ Deno.test("a request that crosses a close frame is neither run nor charged", asy
   assert.deepEqual(rows.map(({ status }) => status), ["completed"]);
 });
 
+Deno.test("requests that wait are not run once the service has closed the socket", async () => {
+  const user = crypto.randomUUID();
+  const raw = await openRaw();
+  const closed = new Promise((resolve) => raw.on("close", resolve));
+  const begun = new Promise((resolve) => raw.once("message", resolve));
+  const send = (input: string) =>
+    raw.send(
+      JSON.stringify({ type: "response.create", model, input, safety_identifier: user }),
+    );
+  send("[long:20] [drip:20] first");
+  send("[say:for nobody]");
+  await begun;
+  // The caller doesn't answer the close frame for which this is the reason.
+  raw.pause();
+  raw.send(new Uint8Array([1, 2, 3]));
+  await using socket = await openSocket(service());
+  const rows = async () => (await service().rows({ user_id: user })).map((row) => row.status);
+  while ((await rows()).length === 0) await socket.ask({ model, input: "[say:meanwhile]" });
+  await socket.ask({ model, input: "[say:later]", safety_identifier: user });
+  assert.deepEqual(await rows(), ["completed", "completed"]);
+  raw.resume();
+  await closed;
+});
+
 Deno.test("sixteen requests wait for the one under way, more are refused, and all of those are answered", async () => {
   await using socket = await openSocket(service());
   const input = (at: number) => at === 0 ? "[long:60] [drip:5] first" : `[say:${at}]`;

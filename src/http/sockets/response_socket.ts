@@ -229,6 +229,8 @@ export class ResponseSocket implements FrameReceiver {
   #next(): void {
     const message = this.#waiting[0];
     if (this.#running !== undefined || message === undefined || this.#isClosed) return;
+    // Nobody would get its answer. The caller may take long to answer our close frame.
+    if (this.#channel.isClosing) return;
     this.#waiting.shift();
     const running: RunningCall = {
       leaving: new AbortController(),
