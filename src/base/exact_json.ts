@@ -61,17 +61,24 @@ function withPlainNames(text: string, substitutes: Map<string, string>): string 
 /** The value with names in place of their substitutes, at every depth. */
 function withNames(value: unknown, substitutes: ReadonlyMap<string, string>): unknown {
   const names = new Map([...substitutes].map(([name, substitute]) => [substitute, name]));
-  const root = { value };
-  const open: object[] = [root];
+  const open: object[] = [];
+  const renamed = (member: unknown): unknown => {
+    if (typeof member !== "object" || member === null) return member;
+    const container = rename(member, names);
+    open.push(container);
+    return container;
+  };
+  const root = renamed(value);
   for (let container = open.pop(); container !== undefined; container = open.pop()) {
-    for (const [name, member] of Object.entries(container)) {
-      if (typeof member !== "object" || member === null) continue;
-      const renamed = rename(member, names);
-      if (renamed !== member) (container as Record<string, unknown>)[name] = renamed;
-      open.push(renamed);
+    if (Array.isArray(container)) {
+      // Object.entries would take over a hundred bytes for each number of a list.
+      for (let at = 0; at < container.length; at++) container[at] = renamed(container[at]);
+    } else {
+      const members = container as Record<string, unknown>;
+      for (const name of Object.keys(members)) members[name] = renamed(members[name]);
     }
   }
-  return root.value;
+  return root;
 }
 
 function rename(value: object, names: ReadonlyMap<string, string>): object {

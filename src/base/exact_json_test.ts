@@ -70,3 +70,13 @@ Deno.test("a name with escapes is read at every depth", () => {
   for (; value !== undefined; levels++) [value] = (value as Record<string, unknown[]>)["\t"]!;
   assert.equal(levels, depth);
 });
+
+Deno.test("a name with escapes makes a long list beside it take little more memory", () => {
+  const numbers = 1_000_000;
+  const text = `{"list":[${"1,".repeat(numbers)}1],"\\t":[{"\\n":2}]}`;
+  const before = Deno.memoryUsage().heapTotal;
+  const value = parseExactly(text) as Record<string, unknown[]>;
+  const bytes = (Deno.memoryUsage().heapTotal - before) / numbers;
+  assert.deepEqual([value.list!.length, value["\t"]], [numbers + 1, [{ "\n": 2 }]]);
+  assert.ok(bytes < 60, `${bytes} bytes a number`);
+});
