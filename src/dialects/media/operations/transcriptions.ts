@@ -138,7 +138,7 @@ class TranscriptReader extends JsonAnswerReader {
   #read({ usage, duration }: JsonRecord): void {
     this.#usage = readTranscriptUsage(usage);
     // Some vendors write it as text.
-    const isText = typeof duration === "string" && duration !== "";
+    const isText = typeof duration === "string" && duration.trim() !== "";
     this.#seconds = secondsIn(isText ? Number(duration) : duration);
   }
 }

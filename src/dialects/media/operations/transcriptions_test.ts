@@ -54,7 +54,7 @@ Deno.test("verbose JSON without usage says how long the sound is, as number or a
     assert.deepEqual([usage.seconds, basis], [6.5, "reported"]);
   }
   const lengths = ['"duration":-1', '"duration":"long"', '"duration":null', '"duration":{}'];
-  lengths.push('"duration":""', '"duration":1e400', '"usage":{"seconds":1e400}');
+  lengths.push('"duration":""', '"duration":" "', '"duration":1e400', '"usage":{"seconds":1e400}');
   for (const length of lengths) {
     const odd = reader();
     odd.whole(`{"text":"Hello.",${length}}`, "application/json");
