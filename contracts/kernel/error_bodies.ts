@@ -46,7 +46,8 @@ const bodies: Readonly<Record<ErrorDialect, Encode>> = {
 
 /** Anthropic's clients read `error_code`, and only there; a vendor's own takes precedence. */
 export function messagesDetails(code: ErrorCode, details: ErrorFacts["details"]) {
-  return { error_code: code, ...details };
+  const vendors = details?.error_code;
+  return { ...details, error_code: typeof vendors === "string" ? vendors : code };
 }
 
 /** The messages dialect has a closed list of types (messages.md §6). */

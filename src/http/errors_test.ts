@@ -63,6 +63,20 @@ Deno.test("chat and responses say param null where no field is wrong", () => {
   }
 });
 
+Deno.test("messages: error_code is the vendor's if that is text, or else ours", () => {
+  for (
+    const [error_code, shown] of [["ramp_limit_exceeded"], [null, "invalid_value"], [
+      7,
+      "invalid_value",
+    ]]
+  ) {
+    const vendorDetails = { error_visibility: "user_facing", error_code };
+    const { error } = parsed(new Fault("invalid_value", { vendorDetails }), "messages").json;
+    const { details } = error as Record<string, unknown>;
+    assert.deepEqual(details, { ...vendorDetails, error_code: shown ?? error_code });
+  }
+});
+
 /** The closed list of error types of the messages dialect. */
 const messagesTypes = new Set([
   "invalid_request_error",
