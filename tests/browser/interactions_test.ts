@@ -1,6 +1,6 @@
 /** The pages on interactions in a real browser. */
 import assert from "@std/assert";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { phone, pictureWidths, schemesFor } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 import { looksFine, startAsOwner, useBrowser } from "./world.ts";
@@ -8,6 +8,7 @@ import { looksFine, startAsOwner, useBrowser } from "./world.ts";
 useBrowser();
 
 const list = "/dashboard/interactions";
+const liveRequests = /\/interactions\/newest/;
 
 Deno.test("a call with a key made just now appears by itself, and opens", async () => {
   await using world = await startAsOwner();
@@ -43,10 +44,19 @@ Deno.test("a call with a key made just now appears by itself, and opens", async 
   await page.waitForSelector(".live-switch:has-text('Reconnecting')");
   await page.context().setOffline(false);
   await page.waitForSelector(".live-switch:has-text('Live')");
-  world.complaints.length = 0;
-  // Whoever switches it off keeps what is there.
+  // Whoever switches it off keeps what is there; a request that fails afterwards changes nothing.
+  const asked = Promise.withResolvers<Route>();
+  await page.route(liveRequests, (route) => asked.resolve(route));
+  const request = await asked.promise;
   await page.click(".live-switch");
+  const failed = page.waitForEvent("requestfailed");
+  await request.abort();
+  await failed;
+  await page.evaluate("new Promise((done) => setTimeout(done))");
   assert.equal(await page.getAttribute(".live-switch", "aria-pressed"), "false");
+  assert.equal((await page.innerText(".live-switch")).trim(), "Live");
+  await page.unroute(liveRequests);
+  world.complaints.length = 0;
 
   await page.click(`tr[data-id="${second}"] .row-link`);
   await page.waitForURL(`**${list}/${second}`);

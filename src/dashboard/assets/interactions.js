@@ -38,7 +38,7 @@ function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement
       showAway(false);
     } catch {
       waitMs = Math.min(waitMs * 2, longestMs);
-      showAway(true);
+      showAway(isOn);
     }
     again();
   };
