@@ -4,7 +4,7 @@ import { readModelName, vendorName } from "./vendor_names.ts";
 /**
  * Returns the filters for a model that is named as pages name it, `openai/gpt-5-mini`: its vendor
  * and its name at this vendor, as records have them. Undefined for other names, and if stored calls
- * have exactly this one, as those of OpenRouter's `openai/gpt-4o` do.
+ * (of the chosen vendor, if any) have exactly this one, as those of OpenRouter's `openai/gpt-4o` do.
  */
 export async function namedModel(
   ctx: Pick<PageContext, "interactions" | "vendorNames">,
@@ -15,8 +15,9 @@ export async function namedModel(
   const named = readModelName(ctx.vendorNames, model);
   if (!named || vendor !== "" && nameOf(vendor) !== nameOf(named.vendor)) return undefined;
   await ctx.interactions.flushRecords();
+  const filters = { model: [model], ...(vendor === "" ? {} : { vendor: [vendor] }) };
   const { rows } = await ctx.interactions.interactions.page({
-    ...{ accountId, filters: { model: [model] }, order: "newest", limit: 1 },
+    ...{ accountId, filters, order: "newest", limit: 1 },
   });
   return rows.length === 0 ? named : undefined;
 }

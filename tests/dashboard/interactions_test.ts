@@ -130,6 +130,10 @@ Deno.test("the model filter takes models as pages name them", async () => {
   // A router's own name of a model stays what it is.
   assert.deepEqual(await shown("model=openai/gpt-5-mini"), [routed]);
   assert.deepEqual(await shown("model=openrouter/openai/gpt-5-mini"), [routed]);
+  assert.deepEqual(await shown("model=openai/gpt-5-mini&vendor=vendor-f"), [routed]);
+  for (const vendor of ["vendor-b", "openai"]) {
+    assert.deepEqual(await shown(`model=openai/gpt-5-mini&vendor=${vendor}`), only, vendor);
+  }
 });
 
 Deno.test("calls of a user with a blank in front of the name aren't those of who is called so without", async () => {
