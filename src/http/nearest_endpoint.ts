@@ -22,8 +22,8 @@ type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
 /**
  * Creates a function whose suggestions are sentences to append to another one (` Did you mean POST
  * /chat/v1/chat/completions?`), or empty if nothing is close. It tries, in this order: the path
- * with another HTTP method; with a version added, or below `/chat/v1`; below the vendors that have
- * it, as images and speech; with a typo corrected. A path that ends with a model's method
+ * with another HTTP method; with a version added, or below `/chat/v1`; on the paths of vendors that
+ * have it (images, speech); with a typo corrected. A path that ends with a model's method
  * (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {

@@ -220,7 +220,7 @@ export class Connections {
     held.pipelined.length = 0;
   }
 
-  /** Whether the request after which the connection is closed has arrived to its end. */
+  /** Whether the request after which the connection is closed has arrived completely. */
   isLastRequestComplete(socket: Socket): boolean {
     return this.#held.get(socket)?.last?.complete === true;
   }

@@ -258,7 +258,7 @@ function takeSockets(
 
 const defaultMessageBytes = 1024 * 1024;
 
-/** Refuses everything else: what can't be read, and CONNECT. Ignores what follows a last request. */
+/** Refuses everything else: what can't be read, and CONNECT. Ignores what follows the last one. */
 function refuseTheRest(
   server: http.Server,
   connections: Connections,
