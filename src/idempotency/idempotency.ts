@@ -324,7 +324,7 @@ class Gate implements Idempotency {
         : await store.finish(claim, answer);
       // The outcome is known only when the other attempt has ended.
       if (finished.state === "held") return;
-      remembered.isSaved = true;
+      this.#memory.saved(remembered);
       const { accountId } = claim;
       const { transactionId } = answer;
       const notifyDuplicate = (originalId: string | null) => {

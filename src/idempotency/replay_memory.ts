@@ -24,6 +24,8 @@ export interface RememberedAnswer {
 const savedMs = 5 * 60_000;
 const unsavedMs = 24 * 60 * 60_000;
 const maxBytes = 64 * 1024 * 1024;
+/** Each answer comes with its claim and its call, so many small ones take more than their bytes. */
+const maxAnswers = 50_000;
 const maxBare = 10_000;
 
 /** Answers that this process gave: those that the store lacks, and recent ones. */
@@ -31,6 +33,8 @@ export class ReplayMemory {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** By key, oldest first. */
   readonly #remembered = new Map<string, RememberedAnswer>();
+  /** Those of them that the store has, the first stored first. */
+  readonly #saved = new Set<RememberedAnswer>();
   /**
    * Answers that the store lacks and whose texts are gone, erased or dropped for lack of room.
    * Where another process has answered the same request, this call's charge is refunded. A later
@@ -65,6 +69,12 @@ export class ReplayMemory {
   find(key: string): RememberedAnswer | undefined {
     const remembered = this.#remembered.get(key);
     return remembered && !this.#isOld(remembered) ? remembered : undefined;
+  }
+
+  /** Notes that the store has the answer. */
+  saved(remembered: RememberedAnswer): void {
+    remembered.isSaved = true;
+    if (this.#remembered.get(remembered.claim.key) === remembered) this.#saved.add(remembered);
   }
 
   /** Forgets this answer, unless another one took its place. */
@@ -109,10 +119,10 @@ export class ReplayMemory {
    * When too much is held, drops the texts of the oldest answers, those that the store has first.
    */
   #makeRoom(): void {
-    for (const savedOnly of [true, false]) {
-      for (const remembered of this.#remembered.values()) {
-        if (this.#bytes <= maxBytes) return;
-        if (remembered.isSaved || !savedOnly) this.#strip(remembered);
+    for (const some of [this.#saved, this.#remembered.values()]) {
+      for (const remembered of some) {
+        if (this.#bytes <= maxBytes && this.#remembered.size <= maxAnswers) return;
+        this.#strip(remembered);
       }
     }
   }
@@ -133,7 +143,10 @@ export class ReplayMemory {
   }
 
   #drop(key: string): void {
-    this.#bytes -= this.#remembered.get(key)?.answer.body.length ?? 0;
+    const remembered = this.#remembered.get(key);
+    if (remembered === undefined) return;
+    this.#bytes -= remembered.answer.body.length;
     this.#remembered.delete(key);
+    this.#saved.delete(remembered);
   }
 }

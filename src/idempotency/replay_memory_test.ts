@@ -13,7 +13,9 @@ function setUp() {
     const claim = { key, fingerprint: "f", claimId: `claim of ${key}`, accountId: 1 };
     const body = new Uint8Array(bytes);
     const answer = { status: 200, headers: {}, body, streamed: false, transactionId };
-    return Object.assign(memory.put(claim, answer, undefined), { isSaved });
+    const remembered = memory.put(claim, answer, undefined);
+    if (isSaved) memory.saved(remembered);
+    return remembered;
   };
   return { memory, put, pass: (ms: number) => void (nowMs += ms) };
 }
@@ -76,4 +78,16 @@ Deno.test("of answers without their texts the newest 10,000 stay, and none that 
   const keys = memory.unsaved().map(({ claim }) => claim.key);
   assert.equal(keys.length, 10_000);
   assert.deepEqual([keys[0], keys.at(-1)], ["1", "10000"]);
+});
+
+Deno.test("small answers are bounded by their number, and room is made without a search", () => {
+  const { memory, put } = setUp();
+  put("saved", true, { bytes: 0 });
+  for (let n = 1; n <= 50_000; n++) put(`${n}`, false, { bytes: 0 });
+  let looks = 0;
+  Object.defineProperty(put("counted", false), "isSaved", { get: () => (looks++, false) });
+  for (let n = 1; n <= 1000; n++) put(`late ${n}`, false, { bytes: 0 });
+  const isFound = (key: string) => memory.find(key) !== undefined;
+  assert.deepEqual([isFound("saved"), isFound("1001"), isFound("1002")], [false, false, true]);
+  assert.equal(looks, 0);
 });
