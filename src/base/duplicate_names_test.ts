@@ -25,6 +25,7 @@ Deno.test("a name that occurs twice in an object is found at every depth, by its
       ['{"messages":[{"role":"user","role":"system","content":"x"}]}', "messages[0].role"],
       ['{"__proto__":{"x":1},"__proto__":[]}', "__proto__"],
       ['{"a":{"":1,"":1}}', "a."],
+      [`{"a":{"${"n".repeat(500)}":1,"${"n".repeat(500)}":1}}`, `a.${"n".repeat(100)}`],
     ] as const
   ) {
     assert.ok(lost(text) > 0, text);

@@ -7,6 +7,7 @@ import type { CallContext } from "../relay/call_context.ts";
 import { leftReply, type Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
+import { ownText } from "../base/own_text.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { HeavyBodies } from "../base/heavy_json.ts";
 import { runInTurns, type Step } from "../base/heavy_work.ts";
@@ -285,12 +286,18 @@ async function checkBody(
     : validate(schema, value);
 }
 
+/** Longer than any model's name. Log lines and records of refusals outlive the request. */
+const maxNotedModel = 300;
+
 /** Notes the requested model, so that log and refusals show it even if the request is invalid. */
 function noteModel(requestContext: RequestContext, sent: unknown): void {
   const { model } = (sent ?? {}) as { model?: unknown };
   if (typeof model !== "string" || model === "") return;
   // Some paths spell it `models/<model>:<method>`.
-  requestContext.model = model.replace(/^models\//, "").replace(/:[a-z]+[A-Z]\w*$/, "");
+  requestContext.model = ownText(model, maxNotedModel).replace(/^models\//, "").replace(
+    /:[a-z]+[A-Z]\w*$/,
+    "",
+  );
 }
 
 function callerOf(

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { ownText } from "../base/own_text.ts";
 import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
 
 /** Records refused requests without waiting for the database. */
@@ -69,8 +70,8 @@ class Recorder implements RefusalRecorder {
   note(refusal: RefusedRequest): void {
     const bounded: RefusedRequest = {
       ...refusal,
-      param: refusal.param?.slice(0, maxParam),
-      model: refusal.model?.slice(0, maxModel),
+      param: refusal.param && ownText(refusal.param, maxParam),
+      model: refusal.model && ownText(refusal.model, maxModel),
     };
     const allowance = this.#allowanceOf(bounded.accountId);
     this.#count(bounded, allowance);

@@ -1,0 +1,29 @@
+import assert from "@std/assert";
+import v8 from "node:v8";
+import vm from "node:vm";
+import { createRefusalRecorder } from "./refusal_recorder.ts";
+
+const mebibyte = 1024 * 1024;
+
+Deno.test("refusals that wait for the database hold little of a model's name of megabytes", async () => {
+  v8.setFlagsFromString("--expose-gc");
+  const gc: () => void = vm.runInNewContext("gc");
+  const recorder = createRefusalRecorder({
+    store: { add: () => Promise.reject(new Error("the database is away")) },
+    clock: { monotonicMs: () => 0 },
+    log: { info() {}, warn() {}, error() {} },
+  });
+  gc();
+  const before = Deno.memoryUsage().heapUsed;
+  for (let n = 0; n < 20; n++) {
+    const long = JSON.parse(`"${n}${"m".repeat(5 * mebibyte)}"`) as string;
+    recorder.note({
+      ...{ accountId: 1, apiKeyId: "key", requestId: `id ${n}`, at: new Date(0), isCall: true },
+      ...{ httpStatus: 404, code: "model_not_found", endpoint: "/chat", model: long, param: long },
+    });
+  }
+  await assert.rejects(recorder.flush(), /away/);
+  assert.equal(recorder.waiting, 40, "20 rows and 20 counts");
+  gc();
+  assert.ok(Deno.memoryUsage().heapUsed - before < 10 * mebibyte);
+});
