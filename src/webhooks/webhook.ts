@@ -72,7 +72,7 @@ export interface WebhookStore {
     secret: Secret,
     audit?: AuditNote,
   ): Promise<Webhook | undefined>;
-  /** Changes a webhook; undefined if none has this id. Waiting events go to the new address. */
+  /** Changes a webhook; undefined if none has this id. Waiting events go to a new address at once. */
   update(
     id: string,
     change: WebhookChange,

@@ -97,6 +97,8 @@ async function sending(
       assert.equal(await webhooks.test(webhook.id), true);
       return await send();
     },
+    change: (to: { url?: string; events?: string[] }) =>
+      webhooks.change(webhook.id, to, commandLine),
     verify: ({ body, headers }: Request) => verified(secret.reveal(), body, headers),
   };
 }
@@ -199,5 +201,25 @@ eachDatabase(
         const { type } = one.verify(request) as { type: string };
         assert.equal(type, "webhook.test");
       }
+    }),
+);
+
+eachDatabase(
+  "waiting events go to a corrected address at once",
+  (database) =>
+    withReceiver((listener) => http.createServer(listener), async (receiver) => {
+      const { requests, answer, port } = receiver;
+      const here = `http://127.0.0.1:${port}`;
+      const one = await sending(database, `${here}/hook`, { allowHosts: [`127.0.0.1:${port}`] });
+      answer.status = 410;
+      await one.test();
+      await one.change({ events: ["webhook.test"] });
+      await one.change({ url: `${here}/hook` });
+      assert.equal((await one.send()).waiting, 1, "the same address is asked again in its time");
+      await one.change({ url: `${here}/elsewhere` });
+      assert.deepEqual([(await one.send()).waiting, requests.map(({ path }) => path)], [
+        0,
+        ["/hook", "/elsewhere"],
+      ]);
     }),
 );

@@ -40,14 +40,25 @@ export function createWebhookStore(
     update: (id, change, audit) =>
       database.transaction(async (tx) => {
         const { url = null, events = null, creditLowNanos } = change;
-        const rows = await tx.query(
+        const [before] = await tx.query(
+          "select url from webhooks where id = $1 for no key update",
+          [id],
+        );
+        if (!before) return undefined;
+        await tx.query(
           `update webhooks set url = coalesce($2::text, url),
              events = coalesce($3::text[], events),
              credit_low_nanos = case when $4::boolean then $5::bigint else credit_low_nanos end
-           where id = $1 returning id`,
+           where id = $1`,
           [id, url, events, creditLowNanos !== undefined, creditLowNanos ?? null],
         );
-        if (rows.length === 0) return undefined;
+        if (url !== null && url !== before.url) {
+          // The pauses after failures were the former address's: all is due again.
+          await tx.query(
+            "update webhook_deliveries set next_at = at where webhook_id = $1 and state = 'waiting'",
+            [id],
+          );
+        }
         const [changed] = await list(tx, { id });
         await writeAudit(tx, audit(changed!));
         return changed;
