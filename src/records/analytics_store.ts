@@ -213,8 +213,7 @@ export interface AnalyticsTransaction {
   reprice(accountId: number, calls: readonly CorrectedCall[]): Promise<Set<string>>;
   /**
    * Sets the charge in the call's row to zero. If the call was erased, so that only its part of the
-   * sums is left, subtracts `refunded` from the sums of erased calls; it does so each time it is
-   * called.
+   * sums is left, subtracts `refunded` from the sums of erased calls. Safe to repeat.
    */
   clearCharge(transactionId: string, refunded?: RefundedCall): Promise<void>;
   matched(scope: ErasureScope, limit: number): Promise<CallKey[]>;

@@ -40,7 +40,7 @@ const tables: Readonly<Record<string, string>> = {
   relay: "kept_responses kept_reasoning",
   background: "background_calls",
   exports: "export_jobs export_chunks",
-  erasure: "deletions tombstones erased_calls scrubs",
+  erasure: "deletions tombstones erased_calls refunded_calls scrubs",
   evals: "eval_runs eval_items eval_results",
   cohorts: "cohort_outcomes",
   repricing: "price_versions",

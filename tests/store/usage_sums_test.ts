@@ -453,6 +453,53 @@ onPostgres(
   },
 );
 
+onPostgres(
+  "with interactions in a database of their own an erased call's refund leaves the sums once, wherever it was cut",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    // Another connection represents another database: no transaction is shared.
+    const apart = await open();
+    const analytics = createAnalyticsStore(apart, database);
+    const settled = interaction(accountId, "erased", {
+      ...{ userId: "ada", status: "completed", billingBasis: "reported" },
+      ...{ costNanos: 700n, chargedNanos: 700n },
+    });
+    const ids = ["erased", "erased later", "beside"];
+    const calls = ids.map((transactionId) => ({ ...settled, transactionId }));
+    await createRecords(database, analytics).insert(calls);
+    const eraseCalls = (...transactionIds: string[]) =>
+      erase(database, request(accountId, { transactionIds }), analytics);
+    await eraseCalls("erased", "beside");
+    const refundVia = (apart: Database, transactionId: string) =>
+      refundCharge(
+        database,
+        { accountId, transactionId, note: "twice", settled: { ...settled, transactionId } },
+        createAnalyticsStore(apart, database),
+      );
+    const sums = createUsageSums(database);
+    const erasedNanos = async () => (await sums.erased(everything(accountId))).chargedNanos;
+
+    const away = () => Promise.reject(new Error("away"));
+    const dead: Database = { ...apart, transaction: away };
+    const unheard: Database = {
+      ...apart,
+      transaction: (work) => apart.transaction(work).then(away),
+    };
+    await assert.rejects(refundVia(dead, "erased"), /away/);
+    assert.equal(await erasedNanos(), 1400n);
+    await assert.rejects(refundVia(unheard, "erased"), /away/);
+    await refundVia(apart, "erased");
+    assert.equal(await erasedNanos(), 700n);
+    await assert.rejects(refundVia(unheard, "erased later"), /away/);
+    await eraseCalls("erased later");
+    await refundVia(apart, "erased later");
+    assert.equal(await erasedNanos(), 700n);
+    const ledger = createLedger(database);
+    assert.equal((await ledger.show(accountId)).balanceNanos, -700n);
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
 /** A database in whose transactions no statement reaches the sums. */
 function withoutSums(database: Database): Database {
   return {

@@ -27,6 +27,8 @@ export async function refundCharge(
     // Nobody may price the call again in between.
     await lockAccounts(tx, [accountId]);
     // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
+    const operationId = refundOperation(transactionId);
+    // Without this refund, so that a repeat returns the same charge.
     const [ledger] = await tx.query(
       `select coalesce(-sum(amount_nanos), 0)::bigint as charged
        from (
@@ -35,16 +37,13 @@ export async function refundCharge(
          union all
          select amount_nanos from ledger_entries
            where interaction_id = $1 and account_id = $2 and kind = 'adjust'
+             and operation_id is distinct from $3
        ) e`,
-      [transactionId, accountId],
+      [transactionId, accountId, operationId],
     );
-    // Zero at a second time, which then changes no sums.
     const chargedNanos = ledger!.charged as bigint;
-    await credit(tx, "adjust", accountId, chargedNanos, {
-      note,
-      operationId: refundOperation(transactionId),
-      interactionId: transactionId,
-    });
+    const entry = { note, operationId, interactionId: transactionId };
+    await credit(tx, "adjust", accountId, chargedNanos, entry);
     await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
     // Not deleted: the process that made the call counts its charge until it finds the row.
     await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [

@@ -126,10 +126,23 @@ export async function noteErased(
   return rows.map((row) => String(row.transaction_id));
 }
 
-/** Forgets calls that were erased long ago: no process can still be about to write them. */
+/** Notes a call's refund, as part of its transaction; returns false if it was noted before. */
+export async function noteRefunded(tx: Queryable, transactionId: string): Promise<boolean> {
+  const rows = await tx.query(
+    "insert into refunded_calls values ($1) on conflict do nothing returning transaction_id",
+    [transactionId],
+  );
+  return rows.length > 0;
+}
+
+/** Forgets calls that were erased long ago: no process can still be about to write or refund them. */
 export async function sweepErased(database: Queryable): Promise<void> {
   await database.query(
-    `delete from erased_calls
+    `with refunded as (
+       delete from refunded_calls
+       where refunded_at < clock_timestamp() - $1::integer * interval '1 day'
+     )
+     delete from erased_calls
      where erased_at < clock_timestamp() - $1::integer * interval '1 day'`,
     [erasedDays],
   );

@@ -6,7 +6,7 @@ import type {
 } from "../analytics_store.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { erasedAmong } from "../../erasure/store/tombstones.ts";
+import { erasedAmong, noteRefunded } from "../../erasure/store/tombstones.ts";
 import {
   changeUsage,
   correctedCalls,
@@ -133,6 +133,7 @@ export async function clearCharge(
   transactionId: string,
   refunded?: RefundedCall,
 ): Promise<void> {
+  const isFirst = await noteRefunded(tx, transactionId);
   const rows = await tx.query(
     `update interactions i set charged_nanos = 0
      from (
@@ -144,7 +145,8 @@ export async function clearCharge(
        old.charged_nanos as old_charged_nanos`,
     [transactionId],
   );
-  if (rows.length > 0 || !refunded) return await changeUsage(tx, correctedCalls(rows));
+  if (rows.length > 0) return await changeUsage(tx, correctedCalls(rows));
+  if (!refunded || !isFirst) return;
   if ((await erasedAmong(tx, [transactionId])).length === 0) return;
   await changeUsage(tx, refundedErased(refunded.call, refunded.chargedNanos));
 }
