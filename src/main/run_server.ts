@@ -38,13 +38,27 @@ export async function runServer(
   const stop = () => {
     if (isStopping) return;
     isStopping = true;
-    // A start that isn't complete is abandoned.
-    if (running === undefined) Deno.exit(1);
+    // A start that isn't complete is abandoned; the next one recovers what it left.
+    if (running === undefined) Deno.exit(0);
     running.stop().then(() => Deno.exit(0), (thrown) => {
       console.error(`error: the stop was not clean: ${messageOf(firstError(thrown))}`);
       Deno.exit(1);
     });
   };
+  let firstMs: number | undefined;
+  const stopBySignal = () => {
+    const nowMs = systemClock.monotonicMs();
+    firstMs ??= nowMs;
+    // The second signal ends the process at once. A stop that a worker's parent asks for isn't one.
+    if (nowMs - firstMs >= passedOnMs) {
+      running?.abort?.();
+      Deno.exit(1);
+    }
+    stop();
+  };
+  // Before the start: the first process of a container ignores signals that it has no listener for.
+  Deno.addSignalListener("SIGTERM", stopBySignal);
+  Deno.addSignalListener("SIGINT", stopBySignal);
   let flush: LogLines["flush"] = () => {};
   try {
     config = readConfig();
@@ -56,30 +70,23 @@ export async function runServer(
     flush = () => lines.flush();
     const worker = workerOf(config, { stop, reload: () => void running?.reload() });
     const print = createPrint((line) => lines.print(line), systemClock.now, config.logFormat);
-    running = isParent
-      ? await startWorkers(config, lines)
-      : await startServer(config, print, { lines, worker, onFirstStart });
+    if (isParent) {
+      const workers = await startWorkers(config, lines);
+      running = workers;
+      await workers.ready;
+    } else {
+      running = await startServer(config, print, { lines, worker, onFirstStart });
+    }
   } catch (thrown) {
+    // The stop ends the process.
+    if (isStopping) return;
     await flush();
     console.error(failedStart(thrown));
     Deno.exit(1);
   }
-  let firstMs: number | undefined;
-  const stopBySignal = () => {
-    const nowMs = systemClock.monotonicMs();
-    firstMs ??= nowMs;
-    // The second signal ends the process at once. A stop that a worker's parent asks for isn't one.
-    if (nowMs - firstMs >= passedOnMs) {
-      running.abort?.();
-      Deno.exit(1);
-    }
-    stop();
-  };
-  Deno.addSignalListener("SIGTERM", stopBySignal);
-  Deno.addSignalListener("SIGINT", stopBySignal);
   // Without the file SIGHUP keeps its usual meaning: the terminal is gone.
   if (config.modelsFile !== undefined) {
-    Deno.addSignalListener("SIGHUP", () => void running.reload());
+    Deno.addSignalListener("SIGHUP", () => void running?.reload());
   }
 }
 

@@ -12,15 +12,24 @@ import { supervisorOf } from "./serve.ts";
 import { residentMeasure } from "./service_metrics.ts";
 import { openSupervisor } from "./supervisor.ts";
 
+export interface Workers {
+  /**
+   * Resolves when all answer calls. Rejects with a one-line Error if one can't be started, which has
+   * printed why; the others have ended then.
+   */
+  ready: Promise<void>;
+  /** Also possible before they are ready: those that answer calls already finish them. */
+  stop(): Promise<void>;
+  reload(): void;
+  abort(): void;
+}
+
 /**
  * Starts `WORKERS` processes that answer on one port. This process, their parent, owns the data
  * directory, restarts workers that end, adds up their metrics, forwards questions between them and
- * notifies systemd. Throws a one-line Error if a worker can't be started, which has printed why.
+ * notifies systemd.
  */
-export async function startWorkers(
-  config: Config,
-  lines: LogLines,
-): Promise<{ stop(): Promise<void>; reload(): void; abort(): void }> {
+export async function startWorkers(config: Config, lines: LogLines): Promise<Workers> {
   await using starting = new AsyncDisposableStack();
   starting.defer(() => lines.flush());
   const directory = await claimDataDir(config.dataDir);
@@ -52,17 +61,21 @@ export async function startWorkers(
     ...{ log, clock: systemClock, setTimer: systemSetTimer },
     beat: () => supervisor.alive(),
   });
-  try {
-    const address = await group.start();
-    await directory.describe({ address });
-    log.info("all workers answer calls", { workers: config.workers });
-  } catch (thrown) {
-    await group.stop();
-    throw thrown;
-  }
-  supervisor.ready();
   const running = starting.move();
+  const becomeReady = async () => {
+    try {
+      const address = await group.start();
+      await directory.describe({ address });
+    } catch (thrown) {
+      await group.stop();
+      await running.disposeAsync();
+      throw thrown;
+    }
+    log.info("all workers answer calls", { workers: config.workers });
+    supervisor.ready();
+  };
   return {
+    ready: becomeReady(),
     async stop() {
       await using _ending = running;
       supervisor.stopping();

@@ -93,13 +93,14 @@ export class WorkerGroup {
 
   /**
    * Starts worker 1, which migrates the database and creates what all workers need, then the
-   * others. Resolves with the address when all answer calls. Rejects with an Error if one ends
-   * before that.
+   * others. Resolves with the address when all answer calls. Rejects with an Error if one ends, or
+   * the group is stopped, before that.
    */
   async start(): Promise<string> {
     this.#superviseAll();
     const [first, ...others] = this.#seats;
     const { address } = await this.#spawn(first!, true).ready.promise;
+    if (this.#isStopping) throw new Error("the workers are stopped");
     await Promise.all(others.map((seat) => this.#spawn(seat, false).ready.promise));
     const lost = this.#seats.find(({ running }) => running === undefined);
     if (lost) throw new Error(`worker ${lost.index} ended while the others started`);

@@ -185,6 +185,18 @@ Deno.test("a stop notifies all workers, waits for all, restarts none, and report
   assert.equal(spawned.length, 3);
 });
 
+Deno.test("a stop while the first worker starts lets it end and starts no others", async () => {
+  const { group, spawned } = setup(2);
+  const started = group.start();
+  const stopped = group.stop();
+  assert.deepEqual(spawned[0]!.got, [{ notice: { kind: "stop" } }]);
+  spawned[0]!.ready();
+  await assert.rejects(started, /the workers are stopped/);
+  spawned[0]!.end(0);
+  assert.equal(await stopped, true);
+  assert.equal(spawned.length, 1);
+});
+
 Deno.test("a question goes to the others, and who ends meanwhile is left out", async () => {
   const { spawned } = await started(3);
   spawned[0]!.ask(5, "flush");

@@ -5,7 +5,7 @@ import { callControl } from "../../src/admin/control.ts";
 import { readBooks } from "../faults/books.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
 import { streamEvents } from "../support/service_scripted.ts";
-import { startService } from "../support/process.ts";
+import { commandOf, startService } from "../support/process.ts";
 import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -136,6 +136,25 @@ Deno.test("SIGTERM ends an idle service at once, whatever connections are kept o
     assert.equal((await service.status).code, 0);
     assert.ok(performance.now() - started < promisedMs(5000), signal);
   }
+});
+
+// A second of processor time: a parent and a worker start. No signal listener may be missing there.
+Deno.test("SIGTERM ends a start that waits for its database, a parent's with its worker", async () => {
+  using database = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { args, env } = commandOf({}, Deno.env.get("TEST_BUNDLE"));
+  const directory = temporaryDirectory("start");
+  const address = `postgres://u:p@127.0.0.1:${database.addr.port}/d`;
+  await using parent = new Deno.Command(Deno.execPath(), {
+    args,
+    env: { ...env, PORT: "0", DATA_DIR: directory, DATABASE_URL: address, WORKERS: "2" },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const printed = new Response(parent.stderr).text();
+  using _waiting = await database.accept();
+  parent.kill("SIGTERM");
+  assert.equal((await parent.status).code, 0);
+  assert.equal(await printed, "");
 });
 
 /** Resolves when the service has noticed that its callers have left. */
