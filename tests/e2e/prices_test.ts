@@ -4,6 +4,7 @@ import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
+import { untilStored } from "../support/until_admitted.ts";
 
 type Environment = Record<string, string>;
 type Json = Record<string, unknown>;
@@ -47,14 +48,17 @@ async function listModels(service: ServiceProcess): Promise<void> {
 }
 
 async function records(service: ServiceProcess): Promise<Json[]> {
-  const answer = await fetch(`${service.baseUrl}/api/v1/exports`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${service.firstKey}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({ start_date: "2026-01-01T00:00:00Z" }),
-  });
+  const answer = await untilStored(() =>
+    fetch(`${service.baseUrl}/api/v1/exports`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${service.firstKey}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({ start_date: "2026-01-01T00:00:00Z" }),
+    })
+  );
+  assert.equal(answer.status, 200);
   return await answer.json();
 }
 
@@ -89,6 +93,8 @@ async function story(given: Environment, t: Deno.TestContext): Promise<void> {
     // Listing the models is what teaches their prices.
     await listModels(service);
     await call(service, "vendor-f/openai/gpt-x");
+    // Beside a server on PostgreSQL, the commands find only calls that it has stored.
+    assert.equal((await records(service)).length, 3);
     await t.step(
       "prices check lists gaps, differences, and vendors that can't be queried",
       () => check(requestContext),
