@@ -5,7 +5,10 @@ import { checkError } from "../support/scenarios.ts";
 import type { Row, TestService } from "../support/service.ts";
 
 const path = "/api/v1/exports";
-const today = new Date().toISOString().slice(0, 10);
+const dayIn = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+const today = dayIn(0);
+/** The calls may come after midnight. */
+const tomorrow = dayIn(1);
 const range = { start: "2026-01-01", end: "2099-12-31" };
 
 interface Job {
@@ -52,7 +55,7 @@ async function refused(answer: Response, status: number, code: string, message: 
 eachService("job form: written, streamed, resumed, listed, deleted", {}, async (service) => {
   await call(service, "one");
   await call(service, "two");
-  const made = await job(service, { range: { start: today, end: today } });
+  const made = await job(service, { range: { start: today, end: tomorrow } });
   assert.deepEqual(Object.keys(made), ["status", "request_id", "bytes_size", "message"]);
   assert.equal(made.status, "success");
   assert.match(made.request_id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
