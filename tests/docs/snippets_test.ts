@@ -26,7 +26,7 @@ Deno.test({
     const DATA_DIR = `${directory}/data/demo`;
     await ensureMigrated(DATA_DIR);
     await using demo = await startService({
-      ...{ script: "demo/main.ts", fromSource: true },
+      script: "demo/main.ts",
       env: { DATA_DIR: `${directory}/data` },
       timeoutMs: 180_000,
     });
