@@ -12,7 +12,7 @@ import {
 } from "../../tests/support/repeats.ts";
 
 Deno.test("another process waits by asking, and runs when the first fails", async () => {
-  const { one, two, pass } = setUpIdempotency(["a", "b"]);
+  const { one, two, store, pass } = setUpIdempotency(["a", "b"]);
   const first = request();
   const gate = Promise.withResolvers<void>();
   const failed = one.idempotent(
@@ -23,9 +23,14 @@ Deno.test("another process waits by asking, and runs when the first fails", asyn
   await settleDown();
   const second = request();
   const repeat = two.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  await settleDown();
+  const before = store.statements;
   await pass(500);
+  assert.equal(store.statements - before, 5, "every 100 ms");
   gate.resolve();
   await assert.rejects(failed);
+  // It must not claim for a request that doesn't run: it would then wait for its own claim.
+  await two.maintain();
   await pass(200);
   assert.equal((await seen(await repeat)).text, "answer t2");
 });
@@ -214,6 +219,25 @@ Deno.test("what two processes answered is reported also if there was no room for
   assert.deepEqual(two.duplicates.map(({ transactionId }) => transactionId), ["t2"]);
   assert.equal(two.unsaved, 0);
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
+});
+
+Deno.test("what was answered twice gives one charge back also if the other process answers later", async () => {
+  const { one, two, store } = setUpIdempotency(["a", "b"]);
+  store.isAway = true;
+  const [first, second] = [request(), request()];
+  await two.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  await fillMemory(two);
+  store.isAway = false;
+  const made = Promise.withResolvers<void>();
+  const answer = one.idempotent(first, () => made.promise.then(() => wholeRun(first.trace, "t1")));
+  await settleDown();
+  await two.maintain();
+  assert.deepEqual([two.duplicates, two.unsaved], [[], 1]);
+  made.resolve();
+  await answer;
+  await two.maintain();
+  assert.deepEqual(two.duplicates.map(({ transactionId }) => transactionId), ["t2"]);
+  assert.deepEqual([two.unsaved, two.complaints], [0, []]);
 });
 
 Deno.test("what was answered twice for want of room gives one charge back", async () => {
@@ -461,6 +485,10 @@ Deno.test("a store that hangs holds the end of an answer for a second", async ()
   assert.equal(isDone, false);
   await pass(200);
   assert.equal(isDone, true);
+  const before = store.statements;
+  void one.drain();
+  await settleDown();
+  assert.equal(store.statements, before, "it isn't stored twice at a time");
 });
 
 Deno.test("an erased answer is never returned again, wherever it was stored", async () => {

@@ -9,9 +9,12 @@ import {
   settleDown,
   setUpIdempotency,
   streamRun,
+  type TestProcess,
+  testProcess,
   wholeRun,
 } from "../../tests/support/repeats.ts";
 import type { IdempotentRequest } from "./idempotency.ts";
+import type { ReplayStore } from "./request_fingerprint.ts";
 import { maxStoredBytes } from "../base/answer_bytes.ts";
 import type { Reply } from "../relay/reply.ts";
 
@@ -309,3 +312,42 @@ Deno.test("a waiting caller may leave, and the others still get the answer", asy
 function text(bytes: Uint8Array | undefined): string {
   return new TextDecoder().decode(bytes);
 }
+
+/** A process whose store answers some statements otherwise. */
+function processOn(answers: Partial<ReplayStore>): TestProcess {
+  const { timers, store } = setUpIdempotency();
+  const ofProcess = { ...store.for("a"), ...answers };
+  return testProcess({ store: ofProcess, clock: timers.clock, setTimer: timers.later });
+}
+
+const defect = () => Promise.reject(new Error("no such column"));
+
+Deno.test("where the store refuses a claim, no call is made", async () => {
+  await assert.rejects(processOn({ claim: defect }).idempotent(request(), never), /no such column/);
+});
+
+Deno.test("an answer that the store refuses reaches its caller, and is dropped with a line in the log", async () => {
+  const one = processOn({ finish: defect });
+  const first = request();
+  const reply = await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  assert.equal((await seen(reply)).text, "answer t1");
+  assert.deepEqual([one.unsaved, one.complaints], [0, ["idempotent answer not stored"]]);
+});
+
+Deno.test("a second charge after a process's death is reported, if the answer is a call's", async () => {
+  for (const isCall of [true, false]) {
+    const one = processOn({
+      finish: () => Promise.resolve({ state: "stored", isChargedElsewhere: true }),
+    });
+    const first = request();
+    await one.idempotent(
+      first,
+      () => Promise.resolve(wholeRun(isCall ? first.trace : {}, "t1")),
+    );
+    const reported = one.duplicates.map(({ transactionId, originalId }) => [
+      transactionId,
+      originalId,
+    ]);
+    assert.deepEqual(reported, isCall ? [["t1", null]] : []);
+  }
+});
