@@ -390,7 +390,14 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
     });
     const { job } = (await jobs.claim())!;
     assert.equal(await place.save(job, pieces(sizes)), whole.length);
-    await jobs.finish(job, whole.length);
+    const again = { ...job, claim: job.claim + 1 };
+    await database.query("update export_jobs set claim = $2 where request_id = $1", [
+      ...[again.requestId, again.claim],
+    ]);
+    await place.save(again, pieces([5]));
+    await place.remove(again, "this");
+    await assert.rejects(collect(place.read(again, 0, 1)));
+    await jobs.finish(again, whole.length);
     await jobs.create({ ...order(other), location: index ? "files" : "chunks" });
     const theirs = (await jobs.claim())!.job;
     assert.equal(await place.save(theirs, reversed(whole)), whole.length);
@@ -404,9 +411,12 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
       );
       assert.deepEqual(joined, whole.slice(start, end), `${start}–${end}`);
     }
-    await place.remove(job, "all");
-    await place.remove(job, "all");
+    const beyond = collect(place.read(job, whole.length - 1, whole.length + 1));
+    await assert.rejects(beyond, /shorter than it was/);
+    await place.remove(again, "all");
+    await place.remove(again, "all");
     await assert.rejects(collect(place.read(job, 0, 1)));
+    assert.equal((await collect(place.read(theirs, 0, 1)))[0]![0], whole.at(-1));
   }
 });
 

@@ -16,15 +16,17 @@ async function setUp(database: Database) {
   const account = await createAccounts(database).create({ name: "first", ...limits });
   const signIns = createSignIns(database);
   let made = 0;
+  const noted =
+    (action: string) => (who: { accountId: number; name: string; personId?: string }) => ({
+      ...{ accountId: who.accountId, actor: { personId: who.personId ?? null, name: who.name } },
+      ...{ action, subject: who.name, detail: "", at: clock.now() },
+    });
   const offer = (tokenHash: string, email?: string) =>
-    signIns.offerLink({ tokenHash, email, now: clock.now() });
+    signIns.offerLink({ tokenHash, email, now: clock.now() }, noted("sign_in_link.created"));
   const enter = (tokenHash: string) =>
     signIns.admitByLink(tokenHash, {
       ...{ now: clock.now(), newPersonId: `person ${++made}` },
-      signedIn: ({ accountId, personId, name }) => ({
-        ...{ accountId, actor: { personId, name }, action: "person.signed_in", subject: name },
-        ...{ detail: "", at: clock.now() },
-      }),
+      signedIn: noted("person.signed_in"),
     });
   const claimed = async () => {
     await signIns.offerClaim("claim", clock.now());
@@ -32,8 +34,12 @@ async function setUp(database: Database) {
       ...{ now: clock.now(), newPersonId: "ann", allowedDomains: [], hasAgreed: true },
     });
   };
+  const join = (name: string) =>
+    signIns.admit({ issuer: ann.issuer, subject: name, email: null, name, role: "member" }, {
+      ...{ claimHash: null, invitationHash: null },
+    }, { now: clock.now(), newPersonId: name, allowedDomains: [], hasAgreed: true });
   const people = createPeople(database);
-  return { clock, account, signIns, offer, enter, claimed, people };
+  return { clock, account, signIns, offer, enter, claimed, join, people };
 }
 
 eachDatabase(
@@ -52,7 +58,8 @@ eachDatabase(
     const acts = await createAuditLog(database, () => clock.now()).list(account.id, {
       ...{ before: null, limit: 10 },
     });
-    assert.deepEqual(acts.map(({ action }) => action), ["person.signed_in", "person.signed_in"]);
+    const [offered, entered] = ["sign_in_link.created", "person.signed_in"];
+    assert.deepEqual(acts.map(({ action }) => action), [entered, offered, entered, offered]);
   },
 );
 
@@ -68,11 +75,17 @@ eachDatabase("a link works once, for ten minutes, whoever opens it first", async
   assert.equal(await signIns.lookUpLink("old", clock.now()), undefined);
   assert.deepEqual(await enter("old"), { kind: "link_void" });
   assert.deepEqual(await enter("guess"), { kind: "link_void" });
+  await offer("lapsed");
+  clock.advance(linkMs);
+  await offer("last");
+  assert.equal((await database.query("select state_hash from sign_in_states")).length, 1);
 });
 
 eachDatabase("a link is for a person who belongs here, and ends with them", async (database) => {
-  const { account, offer, enter, claimed, people } = await setUp(database);
+  const { account, offer, enter, claimed, people, join } = await setUp(database);
   await offer("before");
+  // An earlier member is no owner.
+  await join("abe");
   await claimed();
   assert.deepEqual(
     await offer("one"),
@@ -87,9 +100,8 @@ eachDatabase("a link is for a person who belongs here, and ends with them", asyn
   assert.equal((await enter("two")).kind, "admitted");
   // The gateway was claimed since: there is no second owner by an earlier link.
   assert.deepEqual(await enter("before"), { kind: "stranger" });
-  const [owner] = await people.list(account.id);
-  assert.equal(owner?.person.id, "ann");
-  assert.equal((await people.list(account.id)).length, 1);
+  const members = await people.list(account.id);
+  assert.deepEqual(members.map(({ person }) => person.id).sort(), ["abe", "ann"]);
 });
 
 eachDatabase(

@@ -78,6 +78,10 @@ eachDatabase("the claim link makes one owner, once, and no other is offered", as
   assert.equal(await signIns.hasOwner(), false);
   assert.equal(await signIns.offerClaim("one", clock.now()), true);
   assert.equal(await signIns.offerClaim("two", clock.now()), true);
+  assert.equal(
+    (await signIns.offer({ claimHash: "one", invitationHash: null }, clock.now()))?.role,
+    "owner",
+  );
   assert.deepEqual(await admit(identity("eve"), { claim: "guess" }), { kind: "claim_void" });
   const [ann, ben] = await Promise.all([
     admit(identity("ann"), { claim: "one" }),
@@ -101,6 +105,9 @@ eachDatabase("a claim link ends with its time", async (database) => {
   clock.advance(1);
   assert.equal(await offer("one"), undefined);
   assert.deepEqual(await admit(identity("ann"), { claim: "one" }), { kind: "claim_void" });
+  await signIns.offerClaim("two", clock.now());
+  const left = await database.query("select token_hash from claim_tokens");
+  assert.deepEqual(left.map(({ token_hash: hash }) => hash), ["two"]);
 });
 
 eachDatabase("a claim link is void once there is an owner, however they came", async (database) => {
@@ -274,11 +281,14 @@ eachDatabase("a sign-in's state is taken once, and not after its time", async (d
     invitationHash: "i",
     expiresAt: new Date(clock.now().getTime() + 1000),
   });
-  for (const one of ["a", "b"]) await signIns.begin(start(one), clock.now());
+  for (const one of ["a", "b", "c"]) await signIns.begin(start(one), clock.now());
   const taken = await Promise.all(["a", "a"].map((one) => signIns.take(one, clock.now())));
   assert.deepEqual(taken.filter((one) => one !== undefined), [start("a")]);
   clock.advance(1000);
   assert.equal(await signIns.take("b", clock.now()), undefined);
+  await signIns.begin(start("d"), clock.now());
+  const left = await database.query("select state_hash from sign_in_states");
+  assert.deepEqual(left.map(({ state_hash: hash }) => hash), ["d"]);
 });
 
 eachDatabase("who has not agreed joins nothing, and every link still works", async (database) => {
