@@ -163,20 +163,19 @@ function flow(
 ): Bucket {
   const { level, settledAtMs, holders } = bucket;
   const burst = limits.burst * unitsPerToken;
-  const live = holders.filter((one) => one.expiresAtMs > settledAtMs);
   const isSilent = (one: LeaseOwner) => one.ceiling > 0 && silentFrom(one) <= settledAtMs;
-  const silent = live.filter(isSilent);
+  const silent = holders.filter(isSilent);
   const rate = limits.requestsPerMinute - sum(silent, (one) => one.share);
   // After this long the bucket is full; longer times would not be exact.
   const elapsedMs = Math.min(atMs - settledAtMs, Math.ceil(burst / Math.max(1, rate)));
-  const cap = burst - sum(live, (one) => isSilent(one) ? reserve(one) : one.held);
+  const cap = burst - sum(holders, (one) => isSilent(one) ? reserve(one) : one.held);
   return {
     fill: bucket.fill,
     level: Math.max(0, Math.min(level + rate * elapsedMs, cap)),
     settledAtMs: atMs,
     // What a dead process held may have been spent, so it isn't granted again: the refill brings
     // it back.
-    holders: live.filter((one) => one.expiresAtMs > atMs).map((one) =>
+    holders: holders.filter((one) => one.expiresAtMs > atMs).map((one) =>
       isSilent(one)
         ? { ...one, selfIssued: one.selfIssued + one.share * (atMs - settledAtMs) }
         : one

@@ -238,10 +238,39 @@ Deno.test("a database's clock that was set back: who was silent before it is sti
 
 Deno.test("a database's clock that was set back unnoticed: who is silent since has made its tokens", () => {
   const bucket = report(full, "a", 100_000);
-  // Its last heartbeat came after the lease began, by a clock that was set back in between.
-  const later = report(bucket, "b", 101_000, {}, { a: 85_000 });
-  const [silent, asking] = later.holders;
-  assert.equal(later.level + asking!.held + silent!.ceiling, 100 * unitsPerToken);
+  // Its last heartbeat came after the lease began, by a clock that was set back in between, or by
+  // one that has been set back since.
+  for (const heartbeatMs of [85_000, 200_000]) {
+    const later = report(bucket, "b", 101_000, {}, { a: heartbeatMs });
+    const [silent, asking] = later.holders;
+    assert.equal(later.level + asking!.held + silent!.ceiling, 100 * unitsPerToken);
+  }
+});
+
+Deno.test("all that processes may issue themselves fits the rate and half of the burst, whatever answers are lost", () => {
+  const tokens = (count: number) => count * unitsPerToken;
+  let bucket = report(full, "a", 100_000);
+  const next = (name: string, more: Parameters<typeof report>[3]) => {
+    bucket = report(bucket, name, 100_000, more);
+    const { share, ceiling, held } = bucket.holders.at(-1)!;
+    return { share, ceiling, held };
+  };
+  // What the first one may issue is left free.
+  assert.deepEqual(next("b", { needed: 100 }), { share: 0, ceiling: 0, held: tokens(50) });
+  // It may not learn that its part is smaller now.
+  const whole = { share: 60, ceiling: tokens(50) };
+  assert.deepEqual(next("a", whole), { ...whole, held: tokens(1) });
+  assert.deepEqual(next("b", {}), { share: 0, ceiling: 0, held: tokens(1) });
+  const half = { share: 30, ceiling: tokens(25) };
+  assert.deepEqual(next("a", half), { ...half, held: tokens(1) });
+  assert.deepEqual(next("b", {}), { ...half, held: tokens(1) });
+});
+
+Deno.test("after a change of tier a full bucket lacks what others hold", () => {
+  const bucket = { ...report(full, "a", 100_000), level: 0, fill: true };
+  const after = report(bucket, "b", 100_000);
+  const [other, own] = after.holders;
+  assert.equal(after.level + other!.held + own!.held, 100 * unitsPerToken);
 });
 
 Deno.test("after a change of tier a full bucket lacks what its process made and spent itself", () => {
