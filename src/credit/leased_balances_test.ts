@@ -291,6 +291,48 @@ Deno.test("while the store is away it is asked ahead of need once a second, and 
   assert.equal(takes, 1);
 });
 
+Deno.test("a request whose lease would have ended by now is not made again", async () => {
+  const leaseIds: string[] = [];
+  let isAway = true;
+  const { balances, clock } = await setUp(usd, {
+    over: (real) => ({
+      take: async (request) => {
+        leaseIds.push(request.leaseId);
+        if (isAway) throw new Fault("store_unavailable");
+        return await real.take(request);
+      },
+    }),
+  });
+  for (const passedMs of [0, 1_000, 149_000]) {
+    clock.advance(passedMs);
+    await assert.rejects(balances.reserve(account, cent), Fault);
+  }
+  isAway = false;
+  const { leaseId } = await balances.reserve(account, cent);
+  const [first, repeated, other, served] = leaseIds;
+  assert.equal(repeated, first);
+  assert.notEqual(other, first);
+  assert.deepEqual([served, leaseId], [other, other]);
+});
+
+Deno.test("after a burst of calls less and less credit is taken ahead", async () => {
+  const { balances, store, clock } = await setUp(10n * usd);
+  const takenAhead = async () => {
+    (await balances.reserve(account, cent)).settle(0n);
+    await settleDown();
+    return 10n * usd - store.left(account);
+  };
+  const calls = Array.from({ length: 100 }, () => balances.reserve(account, cent));
+  for (const call of await Promise.all(calls)) call.settle(0n);
+  assert.ok(await takenAhead() > usd);
+  for (let second = 0; second < 140; second++) {
+    clock.advance(1000);
+    await balances.tick();
+    await settleDown();
+  }
+  assert.ok(await takenAhead() < usd / 2n);
+});
+
 Deno.test("while the store is away credit is given back once a second, then when it is there", async () => {
   let releases = 0;
   let isAway = true;
