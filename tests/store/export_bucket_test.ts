@@ -4,7 +4,7 @@ import { createExportBucket } from "../../src/exports/store/export_bucket.ts";
 import { startBucket, type TestBucket } from "../support/bucket.ts";
 import { collect } from "./samples.ts";
 
-const bucketOf = ({ env }: TestBucket) =>
+const bucketOf = ({ env }: Pick<TestBucket, "env">) =>
   createExportBucket({
     bucket: "exports",
     prefix: "team",
@@ -37,6 +37,7 @@ Deno.test("any part is read, an address is good for as long as it says, removal 
   assert.equal(await bucket.save(file, pieces(22)), 22 * 1024 * 1024);
   const part = await collect(bucket.read(file, 5 * 1024 * 1024 - 1, 5 * 1024 * 1024 + 1));
   assert.deepEqual(part.flatMap((piece) => [...piece]), [4, 5]);
+  assert.deepEqual(await collect(bucket.read(file, 3, 3)), []);
   const soon = new URL(await bucket.address(file, new Date(Date.now() + 60_500)));
   assert.equal(soon.searchParams.get("X-Amz-Expires"), "60");
   const late = new URL(await bucket.address(file, new Date(Date.now() + 30 * 86_400_000)));
@@ -47,6 +48,44 @@ Deno.test("any part is read, an address is good for as long as it says, removal 
   await bucket.remove(file, "all");
   await bucket.remove(file, "all");
   assert.deepEqual(await store.keys(), []);
+});
+
+/** A store that lists uploads, which s3rver can't; `list` answers for a key. */
+function startListingStore(list: (key: string) => Response) {
+  const aborted: string[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const url = new URL(request.url);
+    if (url.searchParams.has("uploads")) return list(url.searchParams.get("prefix")!);
+    const upload = url.searchParams.get("uploadId");
+    if (upload !== null) aborted.push(`${request.method} ${url.pathname} ${upload}`);
+    return new Response(null, { status: 204 });
+  });
+  const env = {
+    ...{ S3_ENDPOINT: `http://127.0.0.1:${server.addr.port}`, AWS_REGION: "eu-central-1" },
+    ...{ AWS_ACCESS_KEY_ID: "S3", AWS_SECRET_ACCESS_KEY: "c4nary" },
+  };
+  return { env, aborted, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+Deno.test("a removal aborts the uploads that a killed process left, of this file alone", async () => {
+  const upload = (key: string, id: string) =>
+    `<Upload><Key>${key}</Key><UploadId>${id}</UploadId></Upload>`;
+  await using store = startListingStore((key) => {
+    const uploads = upload(key, "one") + upload(key, "two") + upload(`${key}.other`, "three");
+    return new Response(`<ListMultipartUploadsResult>${uploads}</ListMultipartUploadsResult>`);
+  });
+  await bucketOf(store).remove(file, "this");
+  const path = "DELETE /exports/team/0199-a";
+  assert.deepEqual(store.aborted, [`${path}/2.csv one`, `${path}/2.csv two`]);
+  store.aborted.length = 0;
+  await bucketOf(store).remove(file, "all");
+  const both = ["1.csv one", "1.csv two", "2.csv one", "2.csv two"];
+  assert.deepEqual(store.aborted, both.map((one) => `${path}/${one}`));
+});
+
+Deno.test("a store that doesn't list uploads fails no removal", async () => {
+  await using store = startListingStore(() => new Response(null, { status: 403 }));
+  await bucketOf(store).remove(file, "all");
 });
 
 Deno.test("a bucket that can't be reached fails in its own words, without secrets", async () => {

@@ -88,6 +88,8 @@ eachDatabase("the claim link makes one owner, once, and no other is offered", as
   assert.deepEqual(await admit(identity("ben"), { claim: "two" }), { kind: "claim_void" });
   assert.equal(await signIns.hasOwner(), true);
   assert.equal(await signIns.offerClaim("three", clock.now()), false);
+  // Groups take nothing from the last owner, however many members there are.
+  await admit({ ...identity("ann"), role: "viewer" });
   const list = await people.list(first.id);
   assert.deepEqual(list.map(({ role }) => role), ["member", "owner"]);
 });
