@@ -6,6 +6,7 @@ import { createLedger, credit, lockAccounts, releaseLease } from "../../src/cred
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { newAccount, untilOneWaits } from "./samples.ts";
 
 const usd = 1_000_000_000n;
@@ -354,15 +355,17 @@ onPostgres(
 );
 
 onPostgres(
-  "of many who take at once exactly as many get it as the balance pays for",
-  async (db, open) => {
-    const [first, accountId] = await opened(db, 37n);
-    const ledgers = [first, createLedger(await open()), createLedger(await open())];
-    const results = await Promise.all(Array.from({ length: 200 }, (_, at) =>
-      ledgers[at % 3]!.take(
-        request(accountId, { leaseId: `lease-${at}`, wantedNanos: 1n, aheadNanos: 0n }),
-      )));
-    assert.equal(results.filter(({ grantedNanos }) => grantedNanos === 1n).length, 37);
-    assert.deepEqual(await first.check(), []);
+  "of those who take at the same moment each finds what the one before has left",
+  async (db) => {
+    const [ledger, accountId] = await opened(db, 37n);
+    const take = (leaseId: string) => async () => {
+      const asked = request(accountId, { leaseId, atLeastNanos: 0n, wantedNanos: 15n });
+      const { grantedNanos, availableNanos } = await ledger.take(asked);
+      return [grantedNanos, availableNanos];
+    };
+    const held = "select from account_balances for update";
+    const taken = await startInTurn(db, held, take("one"), take("two"), take("three"));
+    assert.deepEqual(taken, [[15n, 22n], [15n, 7n], [7n, 0n]]);
+    assert.deepEqual(await ledger.check(), []);
   },
 );
