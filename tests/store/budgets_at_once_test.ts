@@ -4,6 +4,7 @@ import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/bu
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import type { Queryable } from "../../src/database/database.ts";
 import { onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { newAccount, untilOneWaits } from "./samples.ts";
 
 const now = new Date("2026-11-21T12:00:00Z");
@@ -89,4 +90,40 @@ onPostgres("two charges of one lease at the same moment draw no more than it has
     ),
     [{ spent_nanos: 12n, leased_nanos: 0n, left_nanos: 0n }],
   );
+});
+
+onPostgres(
+  "of two who lease from a budget at the same moment the second finds what the first has left",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const store = createBudgetStore(database);
+    const { id } = (await store.set("b", budgetOf(accountId), options))!;
+    await database.query("insert into budget_periods (budget_id, starts_at) values ($1, $2)", [
+      ...[id, startsAt],
+    ]);
+    const take = (leaseId: string) => async () => {
+      const { grantedNanos, availableNanos } = await store.take({
+        ...{
+          operationId: leaseId,
+          accountId: { budgetId: id, startsAt },
+          leaseId,
+          processId: "one",
+        },
+        ...{ atLeastNanos: 0n, wantedNanos: 60n, aheadNanos: 0n, leaseSeconds: 60 },
+      }, { atMost: 100n, now });
+      return [grantedNanos, availableNanos];
+    };
+    const held = "select from budget_periods for update";
+    const taken = await startInTurn(database, held, take("one"), take("two"));
+    assert.deepEqual(taken, [[60n, 40n], [40n, 0n]]);
+  },
+);
+
+onPostgres("of two who remove a budget at the same moment one has removed it", async (database) => {
+  const store = createBudgetStore(database);
+  await store.set("b", budgetOf(await newAccount(database)), options);
+  const remove = () => store.remove("b", {});
+  const held = "select from budgets for update";
+  const [first, second] = await startInTurn(database, held, remove, remove);
+  assert.deepEqual([(first as { id: string }).id, second], ["b", undefined]);
 });
