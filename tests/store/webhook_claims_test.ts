@@ -1,6 +1,7 @@
 /** Which event a process takes next, of those that wait for webhooks. */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { UnsealError } from "../../src/keys/sealing.ts";
@@ -141,6 +142,32 @@ onPostgres("a webhook is removed while an attempt to send to it ends", async (da
   assert.equal((removed as { id: string }).id, hook);
   assert.deepEqual(await database.query("select from webhook_deliveries"), []);
 });
+
+onPostgres(
+  "two processes that notice the same thing at the same moment store one event",
+  async (database) => {
+    const hook = await addHook(database);
+    const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+    const [account] = await database.query("select id from accounts");
+    const ledger = createLedger(database);
+    await ledger.grant(Number(account!.id), 100n);
+    await store.note(noon, ["vendor-b"]);
+    await store.note(new Date(noon.getTime() + 60_000), []);
+    await database.query("delete from webhook_deliveries");
+    await ledger.adjust(Number(account!.id), -95n, { note: "spent" });
+    // Their clocks differ, so that two events would have two keys.
+    const noteAt = (seconds: number) => () =>
+      store.note(new Date(noon.getTime() + seconds * 1000), ["vendor-b"]);
+    for (const table of ["webhooks", "vendor_states"]) {
+      await startInTurn(database, `select from ${table} for update`, noteAt(70), noteAt(71));
+    }
+    const events = await database.query(
+      "select webhook_id, type from webhook_deliveries order by type",
+    );
+    const types = ["credit.low", "vendor.down"];
+    assert.deepEqual(events, types.map((type) => ({ webhook_id: hook, type })));
+  },
+);
 
 eachDatabase("what was sent is remembered for a day after its last, and what waits stays", async (
   database,
