@@ -22,6 +22,7 @@ import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
 import { parsePricesFile } from "../../src/pricing/table/prices_file.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const usd = 1_000_000_000n;
@@ -388,6 +389,20 @@ onPostgres(
     );
     assert.equal(await balance(), usd);
     assert.deepEqual(await ledger.check(), []);
+  },
+);
+
+onPostgres(
+  "a charge that two processes give back at the same moment leaves the usage once",
+  async (db) => {
+    const { accountId, interactions } = await opened(db);
+    await interactions.insert([call(accountId, "a"), call(accountId, "b")]);
+    const clear = () => interactions.clearCharge("a");
+    await startInTurn(db, "select from interactions for update", clear, clear);
+    const sums = await db.query(
+      "select charged_nanos::bigint from usage_sums where part = 'all' and span = 'day'",
+    );
+    assert.deepEqual(sums, [{ charged_nanos: 1000n }]);
   },
 );
 
