@@ -1,8 +1,10 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { createEvalWork } from "../../src/evals/store/eval_work.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const codeOf = (code: string) => (thrown: unknown) =>
@@ -89,3 +91,32 @@ eachDatabase("runs, results and cancelling are the account's own", async (databa
   assert.notEqual((await world.run(open)).state, "cancelled");
   await world.close();
 });
+
+onPostgres(
+  "what calls of one run cost at the same moment is counted for each",
+  async (database) => {
+    const world = await openEvalWorld(database);
+    await world.store(2);
+    const id = await world.create();
+    const analytics = createAnalyticsStore(database);
+    const work = createEvalWork(database, { workerId: "one", analytics });
+    const run = (await work.claim({ runs: [], accounts: [] }))!;
+    const [first, second] = await work.items(run, -1, 2);
+    const cost = { costNanos: 7n, unpricedCalls: 0 };
+    const graded = {
+      outcome: "passed",
+      reason: null,
+      results: [],
+      finishedAt: new Date(),
+    } as const;
+    await startInTurn(
+      database,
+      "select from eval_runs for update",
+      () => work.finish(run, first!, { ...graded, ...cost }),
+      () => work.countCalls(run, second!, [{ ...cost, transactionId: "a" }]),
+      () => work.finish(run, second!, { ...graded, ...cost }),
+    );
+    const { counts } = await world.run(id);
+    assert.deepEqual([counts.costNanos, counts.done, counts.passed], [21n, 2, 2]);
+  },
+);
