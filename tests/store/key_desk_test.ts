@@ -13,7 +13,8 @@ import {
 import { createKeyChanges } from "../../src/keys/store/key_changes.ts";
 import { createKeyService, revokeKeysOf } from "../../src/keys/store/key_service.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { interaction } from "./samples.ts";
 
 const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;
@@ -84,6 +85,25 @@ eachDatabase("another account's key can't be revoked or rotated", async (databas
   assert.equal(await keyService.revoke(account.id, "a"), true);
   assert.equal(await keyService.revoke(account.id, "a"), false);
 });
+
+onPostgres(
+  "a key that is rotated or revoked at the same moment is not rotated",
+  async (database) => {
+    const { account, desk: keyService } = await setUp(database);
+    const rotate = (id: string, next: string) => () =>
+      keyService.rotate(account.id, id, () => newKey(account.id, next), { oldEndsAt: now, now });
+    const held = "select from api_keys for update";
+    for (const id of ["a", "b"]) {
+      await keyService.create(newKey(account.id, id), {
+        environment: "",
+      });
+    }
+    const twice = await startInTurn(database, held, rotate("a", "c"), rotate("a", "d"));
+    assert.deepEqual(twice, [true, false]);
+    const revoke = () => keyService.revoke(account.id, "b");
+    assert.deepEqual(await startInTurn(database, held, revoke, rotate("b", "e")), [true, false]);
+  },
+);
 
 eachDatabase("a rotated key ends with the overlap, or when it would anyway", async (database) => {
   const { account, desk: keyService } = await setUp(database);
