@@ -61,7 +61,8 @@ export function nameText(name: string): string {
 
 const units = [
   { name: "year", ms: 365 * 86_400_000 },
-  { name: "month", ms: 30 * 86_400_000 },
+  // A twelfth of a year: with months of 30 days, 345 days would be 12 months.
+  { name: "month", ms: 365 / 12 * 86_400_000 },
   { name: "day", ms: 86_400_000 },
   { name: "hour", ms: 3_600_000 },
   { name: "minute", ms: 60_000 },

@@ -4,7 +4,7 @@ import { exactTime, isoDay, readTime, relativeTime, typedTime } from "./format.t
 Deno.test("times read as people say them", () => {
   const now = new Date("2026-11-21T12:00:00Z");
   const said = (seconds: number) => relativeTime(new Date(now.getTime() + seconds * 1000), now);
-  const days = [-0.999, 6.99, -29.4, -29.6, -400].map((count) => count * 86_400);
+  const days = [-0.999, 6.99, -29.4, -30, -345, -349.9, -350, -400].map((count) => count * 86_400);
   assert.deepEqual([-1, 1, -60, -3569, -3571, 3600, ...days].map(said), [
     "just now",
     "in a moment",
@@ -16,6 +16,9 @@ Deno.test("times read as people say them", () => {
     "in 7 days",
     "29 days ago",
     "1 month ago",
+    "11 months ago",
+    "1 year ago",
+    "1 year ago",
     "1 year ago",
   ]);
   assert.equal(exactTime(now), "21 Nov 2026, 12:00 UTC");
