@@ -263,6 +263,18 @@ Deno.test("a key's page doesn't scroll sideways on a phone, however large its ca
   });
   await page.focus("#cap_day");
   assert.equal(await page.evaluate(`(${isOnTop})()`), "cap_day");
+  // Nor below a low screen: a phone on its side, and a desk at 200 %.
+  const menu = page.locator(".topbar details");
+  await page.setViewportSize({ width: 667, height: 375 });
+  await menu.locator("summary").press("Enter");
+  await menu.locator("text=Sign out").focus();
+  assert.equal(await page.evaluate(`(${isOnTop})()`), "Sign out");
+  await page.keyboard.press("Escape");
+  assert.equal(await menu.evaluate((one) => one.open), false);
+  assert.equal(await page.evaluate(`(${isOnTop})()`), "Menu");
+  await page.setViewportSize({ width: 1024, height: 400 });
+  await page.locator(".sidebar >> text=Sign out").focus();
+  assert.equal(await page.evaluate(`(${isOnTop})()`), "Sign out");
 });
 
 Deno.test("a large cap leaves the columns beside it in sight", async () => {
