@@ -20,6 +20,8 @@ export interface ExportJob {
   /** Half-open; absent: unbounded. */
   start?: Date;
   end?: Date;
+  /** Columns of its filters. Their values, which may name a person, are deleted with its end. */
+  filteredBy: readonly string[];
   /** Number of the attempt that wrote, or is writing, the file; 0 before the first. */
   claim: number;
   /** 0 until it is ready. */

@@ -13,7 +13,7 @@ function memoryJobs(said: string[]) {
     create: ({ requestId, accountId, location, spec: { format, tables } }) => {
       const [createdAt, expiresAt] = [new Date(), new Date()];
       const created = { requestId, accountId, location, format, tables, createdAt, expiresAt };
-      job = { ...created, state: "queued", claim: 0, bytesSize: 0 };
+      job = { ...created, state: "queued", claim: 0, bytesSize: 0, filteredBy: [] };
       return Promise.resolve({ ...job });
     },
     claim: () => {

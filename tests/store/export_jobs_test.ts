@@ -62,7 +62,8 @@ eachDatabase("a job is claimed once, and again when its worker is silent", async
   assert.equal(await jobs.finish(second!.job, 7), true);
   const found = await jobs.find(accountId, made.requestId);
   assert.deepEqual([found?.state, found?.bytesSize, found?.claim], ["ready", 7, 2]);
-  assert.equal(await details(database), "{}");
+  assert.equal(await details(database), '{"filteredBy":["user_id"]}', "the value is gone");
+  assert.deepEqual(found?.filteredBy, ["user_id"]);
 });
 
 onPostgres("processes that claim at once work on one job of an account", async (database) => {
@@ -169,11 +170,12 @@ eachDatabase("accounts are kept apart, in what their webhooks hear too", async (
       ...[`hook of ${accountId}`, "export.ready", { request_id, bytes: 10 }],
     ]),
   );
-  // Filters go with a job that is removed.
+  // Filters' values go with a job that has ended, and all of them with one that is removed.
   const { requestId } = await jobs.create(order(accountId));
   assert.match(String(await details(database)), /somebody/);
   assert.equal((await jobs.remove(accountId, requestId))?.requestId, requestId);
-  assert.equal(await details(database), "{}{}{}");
+  const by = '{"filteredBy":["user_id"]}';
+  assert.equal(await details(database), `${by}${by}{}`);
 });
 
 eachDatabase("what becomes of one job becomes of no other", async (database) => {

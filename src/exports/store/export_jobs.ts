@@ -89,7 +89,7 @@ class ExportJobs implements ExportJobStore {
   finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
-        `update export_jobs set state = 'ready', bytes_size = $3, detail = '{}', ${
+        `update export_jobs set state = 'ready', bytes_size = $3, detail = ${filteredBy}, ${
           withoutClaim(work)
         }
            where request_id = $1 and claim = $2 and state = 'running'
@@ -110,7 +110,7 @@ class ExportJobs implements ExportJobStore {
       `update export_jobs set ${withoutClaim(work)},
            failures = failures + $3,
            state = case when failures + $3 >= ${maxFailures} then 'failed' else 'queued' end,
-           detail = case when failures + $3 >= ${maxFailures} then '{}' else detail end,
+           detail = case when failures + $3 >= ${maxFailures} then ${filteredBy} else detail end,
            not_before = clock_timestamp() + $3 * (failures + 1) * interval '${retryMs} milliseconds'
          where request_id = $1 and claim = $2 and state = 'running'`,
       [requestId, claim, failed ? 1 : 0],
@@ -189,8 +189,12 @@ class ExportJobs implements ExportJobStore {
   }
 }
 
+/** The detail without the filters' values, `{"filteredBy":[…]}`; it is at the detail's beginning. */
+const filteredBy = String
+  .raw`coalesce(substring(detail from '^\{"filteredBy":\[[^]]*\]') || '}', '{}')`;
+
 const columns = `request_id, account_id, place, format, state, claim, bytes_size, created_at,
-  expires_at, tables, start_at, end_at`;
+  expires_at, tables, start_at, end_at, ${filteredBy} as filtered_by`;
 const isStored = "state <> 'removed' and expires_at > clock_timestamp()";
 
 async function create(
@@ -209,7 +213,7 @@ async function create(
   const { open, kept: stored, bytes } = counts!;
   checkRoom({ open: Number(open), stored: Number(stored), bytes: Number(bytes) }, limits);
   const { filters, rawCells, columns: chosen } = spec;
-  const detail = { filters, rawCells, columns: chosen };
+  const detail = { filteredBy: Object.keys(filters), filters, rawCells, columns: chosen };
   const [row] = await database.query(
     `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
        detail, snapshot, state, expires_at)
@@ -288,6 +292,7 @@ const eraseSql = `update export_jobs set
   returning ${columns}`;
 
 function readJob(row: SqlRow): ExportJob {
+  const { filteredBy = [] } = parseExactly(String(row.filtered_by)) as Partial<ExportJob>;
   return {
     requestId: String(row.request_id),
     accountId: Number(row.account_id),
@@ -299,6 +304,7 @@ function readJob(row: SqlRow): ExportJob {
     createdAt: row.created_at as Date,
     expiresAt: row.expires_at as Date,
     tables: row.tables as ExportTable[],
+    filteredBy,
     ...(row.start_at === null ? {} : { start: row.start_at as Date }),
     ...(row.end_at === null ? {} : { end: row.end_at as Date }),
   };

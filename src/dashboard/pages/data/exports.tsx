@@ -131,6 +131,7 @@ const columns: CsvColumns<ExportJob> = {
   bytes: ({ state, bytesSize }) => state === "ready" ? bytesSize : null,
   created_at: ({ createdAt }) => createdAt,
   kept_until: ({ expiresAt }) => expiresAt,
+  filtered_by: ({ filteredBy }) => filteredBy.join(" "),
 };
 
 const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {
@@ -141,10 +142,16 @@ const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {
   deleted: { label: "Data erased", tone: "neutral" },
 };
 
-function describe({ format, tables, ...span }: ExportJob): string {
+function describe({ format, tables, ...narrowed }: ExportJob): string {
   return `${tables.map((table) => tableNames[table]).join(", ")} as ${format.toUpperCase()}, ${
-    spanText(span)
+    narrowedText(narrowed)
   }`;
+}
+
+/** Returns the days and the filters' columns: without these, files of the same days look alike. */
+function narrowedText({ filteredBy, ...span }: Pick<ExportJob, "start" | "end" | "filteredBy">) {
+  const by = filteredBy.length === 0 ? "" : `, filtered by ${filteredBy.join(", ")}`;
+  return spanText(span) + by;
 }
 
 /** Returns the first and the last day, both included, in UTC. */
@@ -162,7 +169,7 @@ function jobLine(job: ExportJob, request: PageRequest) {
     <tr class={state === "deleted" || state === "failed" ? "faded" : ""}>
       <td class="name">
         <div>{tables.map((table) => tableNames[table]).join(", ")}</div>
-        <span class="muted">{`${format.toUpperCase()} · ${spanText(job)}`}</span>
+        <span class="muted">{`${format.toUpperCase()} · ${narrowedText(job)}`}</span>
       </td>
       <td class="nowrap" data-label="State">
         <Badge tone={states[state].tone}>{states[state].label}</Badge>
