@@ -1,5 +1,6 @@
 import type { ApiKey } from "../keys/api_key.ts";
 import { usd } from "./amounts.ts";
+import { Badge } from "./components.tsx";
 import { capsOf, type KeySpend } from "./key_spend.ts";
 
 /** Shows a key's spend caps and how much of each is spent. */
@@ -20,10 +21,13 @@ export function Caps({ row, spent }: {
               min="0"
               max="100"
               high={80}
-              value={String(share(used, limitNanos))}
+              value={String(Math.min(100, Math.floor(shareSpent(used, limitNanos) * 100)))}
             >
             </meter>
-            <span>{`${usd(used)} of ${usd(limitNanos)} a ${name}`}</span>
+            <span>
+              {`${usd(used)} of ${usd(limitNanos)} a ${name} `}
+              <LimitBadge share={shareSpent(used, limitNanos)} />
+            </span>
           </div>
         );
       })}
@@ -31,9 +35,16 @@ export function Caps({ row, spent }: {
   );
 }
 
-/** Returns whole per cent, from 0 to 100. */
-function share(used: bigint, limit: bigint): number {
-  if (limit === 0n) return 100;
-  const percent = Number(used * 100n / limit);
-  return Math.min(100, Math.max(0, percent));
+/** From this share of a limit on it is near. */
+export const nearShare = 0.8;
+
+/** Returns the spent share, from 0 to 1, or above 1 if calls cost more than was reserved. */
+export function shareSpent(spentNanos: bigint, limitNanos: bigint): number {
+  return limitNanos === 0n ? 1 : Math.max(0, Number(spentNanos) / Number(limitNanos));
+}
+
+/** Says in a word that a limit is near or reached: a bar's colour alone says it only to some. */
+export function LimitBadge({ share }: { share: number }) {
+  if (share < nearShare) return null;
+  return share >= 1 ? <Badge tone="bad">Reached</Badge> : <Badge tone="warn">Near</Badge>;
 }

@@ -36,6 +36,8 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
     return [answer.status, /budget on user: <b>ann per day/.test(text)];
   };
   assert.deepEqual(await call(), [402, true]);
+  const reached = /class="badge badge-bad">Reached<\/span> \$0\.00</;
+  assert.match(listed, reached, "a budget that refuses all calls says so");
   const id = await idOf("budget");
   for (const none of ["other", "", "%00", "x".repeat(4000)]) {
     assert.equal((await owner.get(`${budgets}/remove?id=${none}`)).status, 404, none);
@@ -57,6 +59,7 @@ Deno.test("until when a limit is raised reads as other times do", async () => {
   await world().admin("budget", "set", "--on", "app:shop", "--per", "day", ...raised);
   const { text } = await (await world().owner()).get(budgets);
   assert.match(text, /\$9\.00<span class="muted"> until 1 Jan 2999, 00:00 UTC</);
+  assert.ok(!text.includes("Reached"), "nothing is spent of it");
   await world().admin("budget", "remove", await idOf("budget"));
 });
 
@@ -80,6 +83,10 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   assert.equal(added.status, 200);
   const [secret] = /whsec_[A-Za-z0-9+/]{43}=/.exec(added.text)!;
   const { text } = await owner.get(webhooks);
+  // A failure is over if an event was sent since.
+  for (const time of ["Last sent", "Last failure"]) {
+    assert.ok(text.includes(`<td data-label="${time}"><span class="muted">Never</span>`), time);
+  }
   assert.match(text, /<code>https:\/\/hooks\.invalid\/x<\/code>/);
   assert.ok(!text.includes(secret));
   const [hook] = await list("webhook");
@@ -89,6 +96,13 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   ]);
   const id = await idOf("webhook");
   assert.equal((await owner.submit(webhooks, `${webhooks}/test`, { id })).location, webhooks);
+  const failed = /data-label="Last failure"><div><time [^>]*>just now<\/time><div>/;
+  let shown = "";
+  for (let look = 0; look < 1_200 && !failed.test(shown); look++) {
+    await new Promise((resolve) => setTimeout(resolve, 25));
+    shown = (await owner.get(webhooks)).text;
+  }
+  assert.match(shown, failed);
   assert.equal((await owner.get(`${webhooks}/remove?id=%00`)).status, 404);
   const remove = `${webhooks}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, webhooks);

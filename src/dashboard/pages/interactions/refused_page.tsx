@@ -170,7 +170,7 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   return {
     title: "Interactions",
     section: "interactions" as const,
-    lead: `Requests of the last ${refusalDays} days that were refused before a vendor was called.`,
+    lead: `Requests that were refused before a vendor was called. Kept for ${refusalDays} days.`,
     tab: "Refused",
     tabs: listTabs("refused"),
     body: (

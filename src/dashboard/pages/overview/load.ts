@@ -1,3 +1,4 @@
+import { shareSpent } from "../../caps.tsx";
 import type { FlushRecords } from "../../../records/flush_records.ts";
 import type { SpendStore } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
@@ -225,7 +226,6 @@ async function capUses(
   return uses.sort((a, b) => shareUsed(b) - shareUsed(a));
 }
 
-/** Returns the used share, from 0 to 1, or above 1 if calls cost more than was reserved. */
 export function shareUsed({ spentNanos, capNanos }: CapUse): number {
-  return capNanos === 0n ? 1 : Number(spentNanos) / Number(capNanos);
+  return shareSpent(spentNanos, capNanos);
 }

@@ -4,6 +4,7 @@ import { nameText } from "../../format.ts";
 import { count, counted, exactUsd, percent, usd } from "../../amounts.ts";
 import { callsAddress, overviewAddress } from "./links.ts";
 import { type CapUse, type Overview, shareUsed } from "./load.ts";
+import { LimitBadge, nearShare } from "../../caps.tsx";
 import { Meter } from "./meter.tsx";
 import type { Range } from "./range.ts";
 
@@ -102,8 +103,6 @@ function Rate({ account, tokensLeft }: { account: Account; tokensLeft: number })
   );
 }
 
-const nearShare = 0.8;
-
 function Caps({ caps }: { caps: readonly CapUse[] }) {
   const near = caps.filter((cap) => shareUsed(cap) >= nearShare);
   const shown = caps.slice(0, Math.max(3, Math.min(near.length, 6)));
@@ -130,11 +129,7 @@ function Cap({ cap }: { cap: CapUse }) {
     <li>
       <div class="cap-line">
         <a href="/dashboard/keys" class="cap-name" title={cap.key.name}>{cap.key.name}</a>
-        {share >= 1
-          ? <Badge tone="bad">Reached</Badge>
-          : share >= nearShare
-          ? <Badge tone="warn">Near</Badge>
-          : null}
+        <LimitBadge share={share} />
         <span class="muted">
           {`${usd(cap.spentNanos)} of ${usd(cap.capNanos)} a ${cap.period}, ${
             percent(Number(cap.spentNanos), Number(cap.capNanos))

@@ -225,8 +225,8 @@ function PeopleBody({ members, invitations, keys, request, refused }: Props) {
       <InvitationLink request={request} />
       <h2>People</h2>
       <p class="lead">
-        Owners manage everything, members create and revoke keys, viewers look at figures and rows;
-        prompts and answers they see where an owner lets them.
+        Owners manage everything, members create and revoke keys, viewers see figures and rows.
+        Prompts and answers are hidden from viewers unless an owner shows them.
       </p>
       <Table
         label="People"

@@ -19,6 +19,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { actionsColumn, numberColumn, PostForm, RowLink, Table } from "../../components.tsx";
+import { LimitBadge, shareSpent } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { submitOrExplain } from "../../faults.ts";
@@ -143,7 +144,10 @@ function BudgetTable(
             <code>{nameText(budgetScopeText(budget.scope))}</code>
           </td>
           <td data-label="Per">{budget.per}</td>
-          <td class="number" data-label="Spent">{usd(budget.spentNanos)}</td>
+          <td class="number" data-label="Spent">
+            <LimitBadge share={shareSpent(budget.spentNanos, limitAt(budget, request.now))} />{" "}
+            {usd(budget.spentNanos)}
+          </td>
           <td class="number" data-label="Limit">
             {usd(limitAt(budget, request.now))}
             {budget.raised && request.now < budget.raised.until

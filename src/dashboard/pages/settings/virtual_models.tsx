@@ -289,7 +289,7 @@ function formPage(
           hint="By the id of the session or end user; calls without one are distributed by weight."
           options={stickOptions}
         />
-        <FormButtons back={address}>{isNew ? "Make" : "Save"}</FormButtons>
+        <FormButtons back={address}>{isNew ? "Create" : "Save"}</FormButtons>
       </PostForm>
     ),
   };

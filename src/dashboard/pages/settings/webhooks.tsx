@@ -1,3 +1,4 @@
+import type { Child } from "hono/jsx";
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
 import { readStatedUsd } from "../../../base/money.ts";
 import { OptionError } from "../../../shared/fault.ts";
@@ -19,6 +20,7 @@ import {
   PostForm,
   RowLink,
   Table,
+  Time,
 } from "../../components.tsx";
 import { count } from "../../amounts.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
@@ -109,7 +111,7 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
       "URLs that receive events: budgets filling up, credit running low, finished exports and deletions. Each request is signed, and retried for a day.",
     add: { href: `${address}/new`, text: "Add a webhook" },
     empty: { title: "No webhooks yet", text: "No events are sent." },
-    table: hooks.length === 0 ? null : <HookTable hooks={hooks} csrf={request.csrf} />,
+    table: hooks.length === 0 ? null : <HookTable hooks={hooks} request={request} />,
   });
 }
 
@@ -121,9 +123,11 @@ const columns: CsvColumns<Webhook> = {
   lost: ({ lost }) => lost,
   last_failed_at: ({ lastFailedAt }) => lastFailedAt,
   last_failure: ({ lastError }) => lastError,
+  last_sent_at: ({ lastSentAt }) => lastSentAt,
 };
 
-function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string }) {
+function HookTable({ hooks, request }: { hooks: readonly Webhook[]; request: PageRequest }) {
+  const { csrf, now } = request;
   return (
     <Table
       label="Webhooks"
@@ -134,6 +138,7 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
         "Events",
         numberColumn("Waiting"),
         numberColumn("Lost"),
+        "Last sent",
         "Last failure",
         actionsColumn(),
       ]}
@@ -148,7 +153,10 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
           </td>
           <td class="number" data-label="Waiting">{count(hook.waiting)}</td>
           <td class="number" data-label="Lost">{count(hook.lost)}</td>
-          <td data-label="Last failure">{hook.lastError ?? "–"}</td>
+          <LastTime label="Last sent" at={hook.lastSentAt} now={now} />
+          <LastTime label="Last failure" at={hook.lastFailedAt} now={now}>
+            <div>{hook.lastError}</div>
+          </LastTime>
           <td class="actions">
             <PostForm action={`${address}/test`} csrf={csrf}>
               <input type="hidden" name="id" value={hook.id} />
@@ -166,6 +174,25 @@ function HookTable({ hooks, csrf }: { hooks: readonly Webhook[]; csrf: string })
         </tr>
       ))}
     </Table>
+  );
+}
+
+/** Without both times nobody sees whether a failure is over. */
+function LastTime({ label, at, now, children }: {
+  label: string;
+  at: Date | null;
+  now: Date;
+  children?: Child;
+}) {
+  return (
+    <td data-label={label}>
+      {at === null ? <span class="muted">Never</span> : (
+        <div>
+          <Time at={at} now={now} />
+          {children}
+        </div>
+      )}
+    </td>
   );
 }
 
