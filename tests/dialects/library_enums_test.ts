@@ -2,9 +2,10 @@
 import assert from "@std/assert";
 import { finish } from "../../src/base/steps.ts";
 import { BlockedReason, FinishReason, ThinkingLevel } from "@google/genai";
-import type { ResponseError } from "openai/resources/responses/responses";
+import type { Response, ResponseError } from "openai/resources/responses/responses";
 import { Secret } from "../../src/base/secret.ts";
 import { readFailure } from "../../src/dialects/text/responses/answer/failure.ts";
+import { responseObject } from "../../src/dialects/text/responses/answer/response_object.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import {
   isBlocked,
@@ -79,4 +80,57 @@ Deno.test("every code of a failed response of openai says whose failure it is", 
       assert.equal(vendorFault(readFailure(told), context).code, ours, code);
     }
   }
+});
+
+type RequiredOf<T> = {
+  [Name in keyof T]-?: object extends Pick<T, Name> ? never : Name;
+}[keyof T];
+
+/** Its next version's fields fail the type check. The library itself adds `output_text`. */
+const responseFields: Record<Exclude<RequiredOf<Response>, "output_text">, true> = {
+  id: true,
+  object: true,
+  created_at: true,
+  error: true,
+  incomplete_details: true,
+  instructions: true,
+  metadata: true,
+  model: true,
+  output: true,
+  parallel_tool_calls: true,
+  temperature: true,
+  tool_choice: true,
+  tools: true,
+  top_p: true,
+  access_programs: true,
+};
+
+const toolUsageFields: Record<RequiredOf<Response.ToolUsage>, true> = {
+  image_gen: true,
+  web_search: true,
+};
+
+Deno.test("a translated response has every field that the type of openai requires", () => {
+  const response = responseObject({ input: "Hello" }, {
+    id: "resp_1",
+    created: 1,
+    completed: 2,
+    model: "m",
+    stage: { type: "ended", reason: "stop" },
+    output: [],
+    usage: { input: 1, output: 1, webSearches: 2 },
+  });
+  for (const name of Object.keys(responseFields)) assert.ok(name in response, name);
+  const usage = response.tool_usage as Response.ToolUsage;
+  for (const name of Object.keys(toolUsageFields)) assert.ok(name in usage, name);
+  assert.deepEqual(usage, {
+    image_gen: {
+      input_tokens: 0,
+      input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+      output_tokens: 0,
+      output_tokens_details: { image_tokens: 0, text_tokens: 0 },
+      total_tokens: 0,
+    },
+    web_search: { num_requests: 2 },
+  });
 });

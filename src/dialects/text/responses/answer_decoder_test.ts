@@ -179,6 +179,7 @@ Deno.test("a whole answer echoes the settings and fills in the defaults that hol
     },
     user: null,
     metadata: { k: "v" },
+    access_programs: null,
   });
 });
 

@@ -59,13 +59,25 @@ export function responseObject(body: unknown, state: ResponseState): Record<stri
     usage: state.usage && state.stage.type !== "in_progress" ? writeUsage(state.usage) : null,
     user: request.user ?? null,
     metadata: request.metadata ?? {},
+    access_programs: null,
   };
 }
 
-/** Returns the number of searches, if any: they are billed in addition to the tokens. */
+/**
+ * Returns the number of searches, if any: they are billed in addition to the tokens. The type has
+ * both tools, so the other one is there with zeros.
+ */
 function toolUsage({ usage, stage }: ResponseState): Record<string, unknown> {
   if (usage?.webSearches === undefined || stage.type === "in_progress") return {};
-  return { tool_usage: { web_search: { num_requests: usage.webSearches } } };
+  const none = { image_tokens: 0, text_tokens: 0 };
+  const images = {
+    input_tokens: 0,
+    input_tokens_details: none,
+    output_tokens: 0,
+    output_tokens_details: none,
+    total_tokens: 0,
+  };
+  return { tool_usage: { image_gen: images, web_search: { num_requests: usage.webSearches } } };
 }
 
 function echoReasoning(reasoning: unknown): unknown {
