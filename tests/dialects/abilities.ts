@@ -153,6 +153,7 @@ export const everything: Abilities = {
     serviceTier: ["auto", "default", "flex", "scale"],
     maxOutputTokens: [1, 500],
     logitBias: [{}, { "1": 5 }],
+    modalities: [["text"], ["text", "image"]],
   },
   media: [
     ...abilities.chat.media,

@@ -14,7 +14,13 @@ const models: Readonly<Record<Name, readonly string[]>> = {
   chat: ["gpt-4.1"],
   responses: ["gpt-4.1"],
   messages: ["claude-sonnet-4-6", "claude-opus-5-5", "claude-3-5-sonnet", "claude-opus-4-8"],
-  generate: ["gemini-3-flash", "gemini-2.5-pro", "gemini-2.0-flash", "gemma-3-27b-it"],
+  generate: [
+    "gemini-3-flash",
+    "gemini-2.5-pro",
+    "gemini-2.0-flash",
+    "gemini-2.5-flash-image",
+    "gemma-3-27b-it",
+  ],
 };
 
 for (const name of names) {

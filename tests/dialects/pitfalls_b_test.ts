@@ -346,6 +346,52 @@ const rows: Crossing[] = [
     },
     losses: [],
   },
+  ...[["text", "image"], ["image"]].map((modalities): Crossing => ({
+    case: `${modalities} output of a model that makes pictures`,
+    from,
+    to,
+    model: "gemini-2.5-flash-image",
+    body: { messages: hello, modalities },
+    gives: {
+      generationConfig: { responseModalities: modalities.map((one) => one.toUpperCase()) },
+    },
+    losses: [],
+  })),
+  {
+    case: "pictures of a model that makes none",
+    from,
+    to,
+    model: newest,
+    body: { messages: hello, modalities: ["text", "image"] },
+    never: ["generationConfig"],
+    losses: ["modalities meaning"],
+  },
+  {
+    case: "text output is nothing",
+    from,
+    to,
+    body: { messages: hello, modalities: ["text"] },
+    never: ["generationConfig"],
+    losses: [],
+  },
+  {
+    case: "spoken output is not carried",
+    from,
+    to,
+    body: { messages: hello, modalities: ["text", "audio"], audio: { voice: "ash" } },
+    never: ["generationConfig"],
+    losses: ["modalities meaning", "audio meaning"],
+  },
+  {
+    case: "pictures of a vendor whose dialect has no field for them",
+    from: "generate",
+    to: "messages",
+    body: {
+      contents: [{ parts: [{ text: "hello" }] }],
+      generationConfig: { responseModalities: ["TEXT", "IMAGE"] },
+    },
+    losses: ["generationConfig.responseModalities meaning"],
+  },
 ];
 
 registerCrossings(rows);

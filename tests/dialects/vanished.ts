@@ -38,6 +38,7 @@ const exact: readonly SettingName[] = [
   "presencePenalty",
   "logprobs",
   "logitBias",
+  "modalities",
   "verbosity",
   "user",
   "serviceTier",
@@ -77,6 +78,7 @@ function isEffective(request: CanonicalRequest, name: SettingName): boolean {
   // What every vendor does unasked.
   if (name === "temperature" || name === "topP") return value !== 1;
   if (name === "serviceTier") return value !== "auto";
+  if (name === "modalities") return request.modalities?.includes("image") === true;
   if (typeof value !== "object") return true;
   return Object.keys(value).length > 0;
 }

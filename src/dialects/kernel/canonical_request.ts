@@ -58,6 +58,8 @@ export interface RequestSettings {
   format?: OutputFormat;
   reasoning?: Reasoning;
   verbosity?: string;
+  /** The kinds of output that the model may produce; text when absent, unless it always makes images. */
+  modalities?: readonly Modality[];
   /** End user, as the caller names it. */
   user?: string;
   serviceTier?: string;
@@ -65,6 +67,9 @@ export interface RequestSettings {
   /** Calls with the same key are likely to share a prompt prefix. */
   promptCacheKey?: string;
 }
+
+/** Speech is not among them: it has endpoints of its own. */
+export type Modality = "text" | "image";
 
 /** Settings that a target may be unable to carry. */
 export type SettingName = Exclude<keyof RequestSettings, "webSearch">;

@@ -15,7 +15,13 @@ export function loseSetting(
 }
 
 /** Settings that change the meaning of the answer; all others are hints. */
-const meaningful: readonly SettingName[] = ["choices", "logprobs", "logitBias", "stop"];
+const meaningful: readonly SettingName[] = [
+  "choices",
+  "logprobs",
+  "logitBias",
+  "modalities",
+  "stop",
+];
 
 /** Reports losses for those of the settings that are set and change something. */
 export function loseSettings(
@@ -41,6 +47,8 @@ export function changesNothing(request: CanonicalRequest, setting: SettingName):
       return request[setting] === 0;
     case "stop":
       return request.stop?.length === 0;
+    case "modalities":
+      return request.modalities?.includes("image") !== true;
     case "logitBias":
     case "metadata":
       return Object.keys(request[setting] ?? {}).length === 0;

@@ -15,6 +15,7 @@ import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
+import { readModalities } from "../../kernel/modalities.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
 import { readSearch } from "./request/decode_search.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
@@ -66,6 +67,7 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Fou
   found.set("logitBias", readLogitBias(request), "logit_bias");
   found.set("format", readFormat(request.response_format, unsupported), "response_format");
   found.set("reasoning", readReasoning(request), "reasoning_effort", "reasoning");
+  found.set("modalities", readModalities(request.modalities), "modalities");
   found.set("verbosity", textAt(request, "verbosity"), "verbosity");
   found.set("user", user, "safety_identifier", "user");
   found.set("serviceTier", textAt(request, "service_tier"), "service_tier");

@@ -30,8 +30,8 @@ export function* encodeRequest(
   const { request, losses } = withoutRefused(asked, target);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
-  // Only OpenRouter and some open-model servers accept it.
-  loseSettings(request, ["topK"], losses);
+  // Only OpenRouter and some open-model servers accept them.
+  loseSettings(request, ["topK", "modalities"], losses);
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
   const { unwrap: jsonUnwrap, ...answer } = formatSchema(request, losses);

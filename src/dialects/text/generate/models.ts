@@ -18,6 +18,8 @@ export interface ModelTraits {
   search: boolean;
   /** Accepts the web search together with functions. */
   searchWithTools: boolean;
+  /** Can be asked for images; other models refuse that. */
+  images: boolean;
   /** Takes frequency and presence penalties. */
   penalties: boolean;
   /** Maximum number of output tokens, if no price row states it; a larger limit is refused. */
@@ -47,6 +49,7 @@ export function modelTraits(model: string): ModelTraits {
     signatures: !isGemma && generation >= 3,
     search: !isGemma && generation >= 2 && !/-(image|tts|live|native-audio|embedding)/.test(name),
     searchWithTools: generation >= 3,
+    images: /-image\b/.test(name),
     penalties: generation !== 2.5 || isGemma,
     maxOutputTokens: !isGemma && generation >= 2.5 ? 65_536 : undefined,
     thinking: isGemma ? { by: "none" } : thinkingOf(name, generation),

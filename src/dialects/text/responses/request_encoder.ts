@@ -69,6 +69,7 @@ const lost = [
   "stop",
   "choices",
   "logitBias",
+  "modalities",
 ] as const;
 
 type Answer = Pick<ReturnType<typeof formatSchema>, "schema" | "strict">;

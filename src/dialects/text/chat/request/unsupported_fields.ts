@@ -1,5 +1,6 @@
 import type { UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { readModalities } from "../../../kernel/modalities.ts";
 import { unknownFields } from "../../../kernel/other_fields.ts";
 import { isSearchType } from "../../../kernel/web_search.ts";
 import { isVendorTool, knownFields } from "../known_fields.ts";
@@ -19,7 +20,7 @@ export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
       weightOf: (name) => name === "modalities" || name === "audio" ? "meaning" : "hint",
       changesNothing: (name, value) =>
         name === "modalities"
-          ? Array.isArray(value) && value.every((one) => one === "text")
+          ? readModalities(value) !== undefined
           : name === "store" && value === false,
     }),
     ...storedAudio(request.messages),

@@ -5,6 +5,7 @@ import type {
 } from "../../../kernel/canonical_request.ts";
 import { pushAll } from "../../../../base/lists.ts";
 import { unknownFields } from "../../../kernel/other_fields.ts";
+import { readModalities } from "../../../kernel/modalities.ts";
 import { FoundSettings } from "../../../kernel/found_settings.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
@@ -28,6 +29,8 @@ export function readConfig(config: Fields, unsupported: UnsupportedField[]): Fou
     found.set("logprobs", logprobs, config.at("responseLogprobs"));
   }
   found.set("format", readFormat(config), config.at(formatField(config)));
+  const modalities = readModalities(config.value("responseModalities"));
+  found.set("modalities", modalities, config.at("responseModalities"));
   const thinking = readThinking(config.object("thinkingConfig"));
   found.set("reasoning", thinking, config.at("thinkingConfig"));
   pushAll(unsupported, unsupportedIn(config));
@@ -117,7 +120,7 @@ function unsupportedIn(config: Fields): UnsupportedField[] {
 
 function isNoOp(name: string, value: unknown): boolean {
   if (name === "responseModalities") {
-    return Array.isArray(value) && value.every((one) => one === "TEXT" || one === "text");
+    return readModalities(value) !== undefined;
   }
   if (value === false) return hints.has(name);
   return isRecord(value) && Object.keys(value).length === 0;

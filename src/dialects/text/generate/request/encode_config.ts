@@ -10,7 +10,12 @@ import type { ModelTraits } from "../models.ts";
 import { defined } from "../../../../base/defined.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
-import { loseSetting, loseSettings, settingPath } from "../../../kernel/setting_losses.ts";
+import {
+  changesNothing,
+  loseSetting,
+  loseSettings,
+  settingPath,
+} from "../../../kernel/setting_losses.ts";
 
 interface EncodedConfig {
   config: Record<string, unknown>;
@@ -28,6 +33,7 @@ export function writeConfig(
 ): EncodedConfig {
   const lose: Lose = (setting, weight) => loseSetting(request, setting, weight, losses);
   loseSettings(request, ["logitBias", "verbosity", "user", "metadata"], losses);
+  if (!traits.images) loseSettings(request, ["modalities"], losses);
   const { instruction, ...format } = writeFormat(request, traits, losses, room);
   const thinkingConfig = writeThinking(request, traits.thinking, losses);
   const config = defined({
@@ -40,6 +46,9 @@ export function writeConfig(
     topK: request.topK,
     candidateCount: request.choices === 1 ? undefined : request.choices,
     stopSequences: writeStop(request.stop, lose),
+    responseModalities: traits.images && !changesNothing(request, "modalities")
+      ? request.modalities?.map((one) => one.toUpperCase())
+      : undefined,
     seed: writeSeed(request.seed, lose),
     ...writePenalties(request, traits, lose),
     responseLogprobs: request.logprobs ? true : undefined,

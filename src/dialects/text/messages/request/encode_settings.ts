@@ -35,6 +35,7 @@ const lost = [
   "frequencyPenalty",
   "presencePenalty",
   "verbosity",
+  "modalities",
   "metadata",
 ] as const;
 
