@@ -12,6 +12,7 @@ import {
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, overLimit, reasonOf } from "../shared/fault.ts";
 import type { ErasureIndex, Erasures } from "./erasures.ts";
+import type { Tombstone } from "./tombstone.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
 /** A deletion that a caller requests. */
@@ -39,6 +40,11 @@ const noLimit = { timeoutMs: Infinity };
 const jobsAtOnce = 3;
 /** Concurrent batches of all deletions together, which leaves the database time for other work. */
 const stepsAtOnce = 2;
+/**
+ * Deletions being stored at once. Each holds a connection of the database while it waits for long
+ * writers, such as the drop of a month, and everybody else would wait for one.
+ */
+const storedAtOnce = 2;
 /** Waiting requests of one account that erase or count rows before they are answered. */
 const requestsWaiting = 64;
 
@@ -56,6 +62,7 @@ export class Deletions {
     refuse: manyRequests,
   });
   readonly #steps = createFairQueue({ atOnce: stepsAtOnce, atOncePerKey: 1 });
+  readonly #additions = createFairQueue({ atOnce: storedAtOnce, atOncePerKey: 1 });
   #waiting: { count: number; oldest: Date | null } = { count: 0, oldest: null };
 
   constructor(deps: DeletionsDeps) {
@@ -98,7 +105,7 @@ export class Deletions {
     const { store, flushRecords } = this.#deps;
     await flushRecords(noLimit);
     const request = this.#request(wanted);
-    const tombstone = await store.add(request, "claimed");
+    const tombstone = await this.#add(request, "claimed");
     try {
       await this.#queue.add({ tombstone, selectors: request.selectors, isAwaited: true });
     } catch (thrown) {
@@ -112,11 +119,16 @@ export class Deletions {
     // Records of calls answered before must be rows, so that they are erased and counted.
     await this.#deps.flushRecords(noLimit);
     const request = this.#request(wanted);
-    await this.#deps.store.add(request);
+    await this.#add(request, "queued");
     // Drops what this process holds in memory of the matching calls.
     await this.#deps.erasures.refresh();
     this.#queue.wake();
     return request.deletionId;
+  }
+
+  #add(request: DeletionRequest, as: "queued" | "claimed"): Promise<Tombstone> {
+    const add = () => this.#deps.store.add(request, as);
+    return this.#additions.run(String(request.accountId), add);
   }
 
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {

@@ -202,6 +202,24 @@ Deno.test("the job erases what waits, once", async () => {
   assert.deepEqual(deletions.waiting, { count: 1, seconds: clock.now().getTime() / 1000 });
 });
 
+Deno.test("two deletions at a time wait to be stored, so that they leave the database's connections to others", async () => {
+  const gate = Promise.withResolvers<void>();
+  const adding: number[] = [];
+  const add: DeletionStore["add"] = async ({ accountId }) => {
+    adding.push(accountId);
+    await gate.promise;
+    return claimed.tombstone;
+  };
+  const { deletions } = setUp(Array.from({ length: 3 }, () => last), 0, undefined, { add });
+  const all = [1, 1, 1, 2, 3].map((accountId) => deletions.queue({ ...wanted, accountId }));
+  const awaited = [1, 2, 3].map((accountId) => deletions.erase({ ...wanted, accountId }));
+  await someTurns();
+  assert.deepEqual(adding, [1, 2]);
+  gate.resolve();
+  await Promise.all([...all, ...awaited]);
+  assert.equal(adding.length, 8);
+});
+
 Deno.test("of queued deletions three are under way at once, each of another account, and two erase", async () => {
   const gate = Promise.withResolvers<ErasedBatch>();
   const without: unknown[] = [];
