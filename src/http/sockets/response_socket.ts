@@ -229,7 +229,7 @@ export class ResponseSocket implements FrameReceiver {
   #next(): void {
     const message = this.#waiting[0];
     if (this.#running !== undefined || message === undefined || this.#isClosed) return;
-    // Nobody would get its answer. The caller may take long to answer our close frame.
+    // Nobody would get its answer, though the caller may not have answered our close frame yet.
     if (this.#channel.isClosing) return;
     this.#waiting.shift();
     const running: RunningCall = {
