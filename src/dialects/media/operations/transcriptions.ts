@@ -138,14 +138,13 @@ class TranscriptReader extends JsonAnswerReader {
   #read({ usage, duration }: JsonRecord): void {
     this.#usage = readTranscriptUsage(usage);
     // Some vendors write it as text.
-    const isText = typeof duration === "string" && duration.trim() !== "";
-    this.#seconds = secondsIn(isText ? Number(duration) : duration);
+    this.#seconds = secondsIn(typeof duration === "string" ? Number(duration) : duration);
   }
 }
 
-/** The value if it is a number of seconds. */
+/** The value if it is a length: no sound lasts zero seconds. */
 function secondsIn(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
 }
 
 /** Reads the usage of a transcript, in tokens or seconds; undefined when it holds no numbers. */

@@ -55,6 +55,8 @@ Deno.test("verbose JSON without usage says how long the sound is, as number or a
   }
   const lengths = ['"duration":-1', '"duration":"long"', '"duration":null', '"duration":{}'];
   lengths.push('"duration":""', '"duration":" "', '"duration":1e400', '"usage":{"seconds":1e400}');
+  // Zero seconds of a sound that lasts six.
+  lengths.push('"duration":0', '"duration":"0.0"', '"usage":{"type":"duration","seconds":0}');
   for (const length of lengths) {
     const odd = reader();
     odd.whole(`{"text":"Hello.",${length}}`, "application/json");
