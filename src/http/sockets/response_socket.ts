@@ -271,6 +271,8 @@ export class ResponseSocket implements FrameReceiver {
   }
 
   async #run(message: Message, running: RunningCall, call: object): Promise<void> {
+    // The socket may have closed while the request waited for admission.
+    if (this.#channel.isClosing) return;
     const context = this.#newContext(call);
     const refusal = await this.#refusalOf(context);
     if (refusal !== undefined) {

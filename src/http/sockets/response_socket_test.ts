@@ -5,6 +5,8 @@ import { FakeClock } from "../../base/clock.ts";
 import { Fault } from "../../shared/fault.ts";
 import { ResponseSocket, type ResponseSocketDeps } from "./response_socket.ts";
 
+const soon = () => new Promise((resolve) => setImmediate(resolve));
+
 Deno.test("a socket is read on once the message that waits for memory has come whole", async () => {
   const messages = createByteGate({ capacityBytes: 400_000 });
   // One body at a time may have more than its share: this one, so the socket's message waits.
@@ -27,6 +29,42 @@ Deno.test("a socket is read on once the message that waits for memory has come w
   await Promise.resolve();
   assert.deepEqual(states, ["paused", "resumed"]);
   other.release();
+});
+
+Deno.test("a request that waits for admission is not run once its socket is closing", async () => {
+  const asked: string[] = [];
+  let begin = () => {};
+  const deps = {
+    messages: createByteGate({ capacityBytes: 400_000 }),
+    headers: new Map(),
+    contexts: { clock: new FakeClock(), newRequestId: () => "r", trustProxy: false },
+    frames: {
+      *readFrame() {
+        yield* [];
+        return { kind: "create" };
+      },
+      error: String,
+    },
+    frontDoor: {
+      enter: (_request: unknown, _call: object, admitted: () => void) => void (begin = admitted),
+      ended: () => void asked.push("ended"),
+    },
+    authenticate: () => {
+      asked.push("key");
+      return Promise.resolve({ status: 401, headers: {}, body: "" });
+    },
+    accessLog: () => {},
+  };
+  for (const isClosing of [false, true]) {
+    const channel = { isClosing: false, working: () => {}, send: () => true };
+    const socket = new ResponseSocket(deps as unknown as ResponseSocketDeps, {} as never);
+    socket.opened(channel as unknown as FrameChannel, 1, () => {});
+    socket.message(new Uint8Array(1));
+    channel.isClosing = isClosing;
+    begin();
+    await soon();
+    assert.deepEqual(asked.splice(0), isClosing ? ["ended"] : ["key", "ended"]);
+  }
 });
 
 /** A socket to which steering frames come, admitted by `authenticate`; and what it sends. */
@@ -53,8 +91,6 @@ function openSteered(authenticate: () => Promise<undefined>) {
   socket.opened(channel as FrameChannel, 1, () => {});
   return { socket, sent, faults };
 }
-
-const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 Deno.test("of frames that act at once sixteen wait for the store, more are refused", async () => {
   const store = Promise.withResolvers<undefined>();
