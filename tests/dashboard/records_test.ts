@@ -145,14 +145,18 @@ Deno.test("that nothing matched can be put on record", async () => {
 
 Deno.test("an export is asked for, fetched, noted and deleted", async () => {
   const owner = await world().owner();
-  const [today, tomorrow] = [0, 86_400_000].map((ms) =>
-    new Date(Date.now() + ms).toISOString().slice(0, 10)
-  );
+  const now = Date.now();
+  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   // People whose names differ by a blank are two.
   const id = await call(world(), { user: "exported ", text: "=1+1" });
   await call(world(), { user: "exported" });
   const form = "/dashboard/exports/new";
-  const wanted = { tables: "interactions", format: "csv", from: today, to: tomorrow };
+  const wanted = {
+    tables: "interactions",
+    format: "csv",
+    from: dayOf(now),
+    to: dayOf(now + 86_400_000),
+  };
   const wrong: [Record<string, string | string[]>, RegExp][] = [
     [{ ...wanted, tables: ["interactions", "eval_runs"] }, /Csv takes exactly one table/i],
     [{ ...wanted, tables: [] }, /Choose at least one\./],
