@@ -1,10 +1,17 @@
 /**
- * Returns the first `units` UTF-16 units of a text, for something that outlives it. V8's `slice`
- * refers to the whole text, which then stays in memory; this one is a copy. Halves of surrogate
- * pairs become U+FFFD.
+ * Texts for something that outlives the text that they are part of. A part that V8's `slice` or a
+ * regular expression returns refers to the whole text, and keeps that in memory. In copies, halves
+ * of surrogate pairs become U+FFFD.
  */
+
+/** Returns a text's first `units` UTF-16 units, as a copy if it has more. */
 export function ownText(text: string, units: number): string {
-  return text.length <= units ? text : decoder.decode(encoder.encode(text.slice(0, units)));
+  return text.length <= units ? text : copyOf(text.slice(0, units));
+}
+
+/** Copies a text that may be part of a longer one. */
+export function copyOf(text: string): string {
+  return decoder.decode(encoder.encode(text));
 }
 
 const encoder = new TextEncoder();

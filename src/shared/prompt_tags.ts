@@ -1,3 +1,4 @@
+import { copyOf } from "../base/own_text.ts";
 import { Fault } from "./fault.ts";
 
 /** The tags in the leading lines of a prompt (docs/calling.md). */
@@ -60,7 +61,8 @@ export function isTagValue(value: string): boolean {
 
 function checked(name: keyof PromptTags, value: string, param: string | undefined): string {
   const problem = problemOf(value);
-  if (problem === undefined) return value;
+  // It outlives the prompt that it stands in, for instance in answers that are remembered.
+  if (problem === undefined) return copyOf(value);
   throw invalidTag(`The prompt tag ${name.toUpperCase()} ${problem}`, param);
 }
 
