@@ -23,6 +23,8 @@ interface Sent {
 interface Control {
   address: string;
   token: string;
+  /** Identifies the file itself, so that a copy of the data directory doesn't lead to this server. */
+  file: string;
 }
 
 /** Opens the control listener and writes its file; `close` ends both. */
@@ -45,9 +47,11 @@ export async function serveControl(
     return Response.json(await runCommand(deps, sent.argv.map(String), input));
   });
   const path = `${dataDir}/${controlFile}`;
-  const control: Control = { address: `http://127.0.0.1:${server.addr.port}`, token };
+  const address = `http://127.0.0.1:${server.addr.port}`;
   await Deno.remove(path).catch(() => {});
-  await Deno.writeTextFile(path, JSON.stringify(control), { mode: 0o600, createNew: true });
+  using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
+  const control: Control = { address, token, file: identityOf(await file.stat()) };
+  await file.write(new TextEncoder().encode(JSON.stringify(control)));
   return {
     async close() {
       await Deno.remove(path).catch(() => {});
@@ -99,8 +103,14 @@ async function send(dataDir: string, path: string, sent: Sent): Promise<Response
 
 async function readControl(dataDir: string): Promise<Control | undefined> {
   try {
-    return parseExactly(await Deno.readTextFile(`${dataDir}/${controlFile}`)) as Control;
+    const path = `${dataDir}/${controlFile}`;
+    const control = parseExactly(await Deno.readTextFile(path)) as Control;
+    return control.file === identityOf(await Deno.stat(path)) ? control : undefined;
   } catch {
     return undefined;
   }
+}
+
+function identityOf({ dev, ino }: Deno.FileInfo): string {
+  return `${dev} ${ino}`;
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { callControl } from "../../src/admin/control.ts";
 import { claimDataDir } from "../../src/database/data_dir.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { runAdminHere } from "../support/admin.ts";
@@ -191,8 +192,13 @@ Deno.test("help needs neither settings that are right nor data", async () => {
   await assert.rejects(Deno.stat(`${directory}/none`), Deno.errors.NotFound);
 });
 
-Deno.test("nobody but the data directory's owner can send commands to a server", async () => {
+Deno.test("nobody but the data directory's owner can send commands to a server, nor does a copy of it reach it", async () => {
   await using service = await startService();
+  const listed = ["key", "list"];
+  assert.equal((await callControl(service.dataDir, listed))?.exitCode, 0);
+  const copy = temporaryDirectory("copy");
+  await Deno.copyFile(`${service.dataDir}/control.json`, `${copy}/control.json`);
+  assert.equal(await callControl(copy, listed), undefined);
   const path = `${service.dataDir}/control.json`;
   const { mode } = await Deno.stat(path);
   assert.equal((mode ?? 0) & 0o777, 0o600);
@@ -202,7 +208,7 @@ Deno.test("nobody but the data directory's owner can send commands to a server",
     fetch(address, {
       method: "POST",
       headers: { authorization },
-      body: JSON.stringify({ argv: ["key", "list"], input: "" }),
+      body: JSON.stringify({ argv: listed, input: "" }),
     });
   for (const wrong of ["", "Bearer ", `Bearer ${token}x`, service.firstKey]) {
     const answer = await send(wrong);
