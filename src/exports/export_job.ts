@@ -1,5 +1,6 @@
 import type { ExportFormat, ExportSpec } from "./export_spec.ts";
 import type { AuditNote } from "../audit/audit.ts";
+import { Fault } from "../shared/fault.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { ExportWork } from "./text.ts";
 
@@ -104,10 +105,21 @@ export interface ExportFiles {
    * file may be left for `remove`.
    */
   save(file: ExportFileName, bytes: AsyncIterable<Uint8Array>): Promise<number>;
-  /** Reads the bytes from `start` up to but excluding `end`. Throws when there is no such file. */
-  read(file: ExportFileName, start: number, end: number): AsyncIterable<Uint8Array>;
+  /**
+   * Reads the bytes from `start` up to but excluding `end`. Throws `export_not_found` when there is
+   * no such file.
+   */
+  read(file: ExportFileName, start: number, end: number): AsyncGenerator<Uint8Array>;
   /** Removes the file of this attempt, or of it and all before it; missing files are ignored. */
   remove(file: ExportFileName, which: "this" | "all"): Promise<void>;
+}
+
+/** For the file of a job that is ready: somebody else removed it, or a backup lacked it. */
+export function exportFileMissing(requestId: string): Fault {
+  return new Fault("export_not_found", {
+    param: "request_id",
+    message: `request_id: the file of the export '${requestId}' is missing; ask for it again.`,
+  });
 }
 
 /** Storage that can sign a download URL for a file. */

@@ -139,8 +139,10 @@ export class Exports {
     }
   }
 
-  read(job: ExportJob, start: number, end: number): AsyncIterable<Uint8Array> {
-    return this.#filesOf(job).read(job, start, end);
+  /** Reads the first piece before it resolves, as `write` does. */
+  async read(job: ExportJob, start: number, end: number): Promise<AsyncGenerator<Uint8Array>> {
+    const pieces = this.#filesOf(job).read(job, start, end);
+    return resumed(await pieces.next(), pieces, () => {});
   }
 
   list(accountId: number): Promise<ExportJob[]> {

@@ -1,5 +1,10 @@
 import assert from "@std/assert";
-import type { ExportFiles, ExportJob, ExportJobStore } from "./export_job.ts";
+import {
+  exportFileMissing,
+  type ExportFiles,
+  type ExportJob,
+  type ExportJobStore,
+} from "./export_job.ts";
 import type { ExportSource } from "./export_source.ts";
 import { Fault } from "../shared/fault.ts";
 import { Exports } from "./exports.ts";
@@ -60,7 +65,11 @@ function memoryFiles() {
       files.set(`${requestId}.${claim}`, length);
       return length;
     },
-    async *read() {},
+    async *read({ requestId, claim }) {
+      const length = files.get(`${requestId}.${claim}`);
+      if (length === undefined) throw exportFileMissing(requestId);
+      yield new Uint8Array(length);
+    },
     remove: ({ requestId, claim }, which) => {
       if (disk.isAway) return Promise.reject(new Error("the disk is away"));
       for (let one = which === "this" ? claim : 1; one <= claim; one++) {
@@ -117,6 +126,15 @@ Deno.test("a job whose rows are erased while it is written starts over, and leav
   const done = await waiting;
   assert.deepEqual([done?.state, done?.claim, reads], ["ready", 2, 2]);
   assert.deepEqual([...files.keys()], ["job.2"]);
+});
+
+Deno.test("a file that is missing is noticed before an answer begins", async () => {
+  const { exports, files } = setup();
+  const job = (await exports.finished(await exports.start(1, order, "job"), stays))!;
+  const [piece] = await Array.fromAsync(await exports.read(job, 0, job.bytesSize));
+  assert.equal(piece!.length, job.bytesSize);
+  files.clear();
+  await assert.rejects(exports.read(job, 0, job.bytesSize), { code: "export_not_found" });
 });
 
 Deno.test("an erased file is distinguished from one that never existed", async () => {

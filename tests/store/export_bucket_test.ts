@@ -44,6 +44,7 @@ Deno.test("any part is read, an address is good for as long as it says, removal 
   assert.equal(late.searchParams.get("X-Amz-Expires"), String(7 * 86_400));
   assert.deepEqual(await store.keys(), ["team/0199-a/1.csv", "team/0199-a/2.csv"]);
   await bucket.remove(file, "this");
+  await assert.rejects(collect(bucket.read(file, 0, 1)), { code: "export_not_found" });
   assert.deepEqual(await store.keys(), ["team/0199-a/1.csv"]);
   await bucket.remove(file, "all");
   await bucket.remove(file, "all");

@@ -417,7 +417,7 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
     await assert.rejects(beyond, /shorter than it was/);
     await place.remove(again, "all");
     await place.remove(again, "all");
-    await assert.rejects(collect(place.read(job, 0, 1)));
+    await assert.rejects(collect(place.read(job, 0, 1)), { code: "export_not_found" });
     assert.equal((await collect(place.read(theirs, 0, 1)))[0]![0], whole.at(-1));
   }
 });

@@ -3,7 +3,7 @@ import type { S3Client } from "@aws-sdk/client-s3";
 import { createHttpsAgent } from "../../base/https_agent.ts";
 import type { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
-import type { ExportBucket, ExportFileName } from "../export_job.ts";
+import { type ExportBucket, exportFileMissing, type ExportFileName } from "../export_job.ts";
 import { exportMediaType } from "../export_spec.ts";
 
 /** The bucket's location and credentials. */
@@ -76,7 +76,9 @@ export function createExportBucket(settings: BucketSettings, now: () => Date): E
       const { client, s3 } = await library();
       const { Body } = await client.send(
         new s3.GetObjectCommand({ Bucket, Key: keyOf(file), Range: `bytes=${start}-${end - 1}` }),
-      );
+      ).catch((thrown) => {
+        throw thrown instanceof s3.NoSuchKey ? exportFileMissing(file.requestId) : thrown;
+      });
       for await (const piece of Body as AsyncIterable<Uint8Array>) yield piece;
     },
     async remove(file, which) {

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { createGcHint } from "../../base/gc_hint.ts";
-import type { ExportFileName, ExportFiles } from "../export_job.ts";
+import { exportFileMissing, type ExportFileName, type ExportFiles } from "../export_job.ts";
 import type { Database } from "../../database/database.ts";
 import { isOutOfRoom } from "../../database/postgres/faults.ts";
 
@@ -51,7 +51,7 @@ export function createExportChunks(database: Database): ExportFiles {
            where request_id = $1 and claim = $2 and position = $3`,
           [file.requestId, file.claim, position],
         );
-        if (!row) throw new Error("The export's file is gone.");
+        if (!row) throw exportFileMissing(file.requestId);
         const whole = await decompress(row.bytes as Uint8Array, { maxOutputLength: chunkBytes });
         const from = at - position * chunkBytes;
         const bytes = whole.subarray(from, from + end - at);

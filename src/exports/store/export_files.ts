@@ -1,4 +1,4 @@
-import type { ExportFileName, ExportFiles } from "../export_job.ts";
+import { exportFileMissing, type ExportFileName, type ExportFiles } from "../export_job.ts";
 
 const pieceBytes = 64 * 1024;
 
@@ -27,7 +27,9 @@ export function createExportFiles(directory: string): ExportFiles {
       }
     },
     async *read(name, start, end) {
-      const file = await Deno.open(pathOf(name), { read: true });
+      const file = await Deno.open(pathOf(name), { read: true }).catch((thrown) => {
+        throw thrown instanceof Deno.errors.NotFound ? exportFileMissing(name.requestId) : thrown;
+      });
       try {
         await file.seek(start, Deno.SeekMode.Start);
         for (let left = end - start; left > 0;) {

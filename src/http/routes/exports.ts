@@ -59,7 +59,7 @@ export function exportRoutes(
   app.bind(contracts.streamExport, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);
     await audit.record(note(caller, "export.downloaded", describeExport(job), job.requestId));
-    return { reply: fileReply(job, exports, header, caller.requestId) };
+    return { reply: await fileReply(job, exports, header, caller.requestId) };
   });
   app.bind(contracts.listExports, async ({ caller }) => ({
     data: (await exports.list(caller.principal.account.id)).map((job) => ({
@@ -123,12 +123,12 @@ function contentHeaders(format: ExportFormat): Record<string, string> {
 }
 
 /** The file or the requested part of it. A file never changes once it is written. */
-function fileReply(
+async function fileReply(
   job: ExportJob,
   exports: Exports,
   header: (name: string) => string | undefined,
   requestId: string,
-): Reply {
+): Promise<Reply> {
   const size = job.bytesSize;
   const etag = `"${job.requestId}.${job.claim}"`;
   const range = readByteRange(header("range"), header("if-range"), { size, etag });
@@ -147,7 +147,7 @@ function fileReply(
       etag,
       ...(range.kind === "part" ? { "content-range": `bytes ${start}-${end - 1}/${size}` } : {}),
     },
-    body: pulledStream(exports.read(job, start, end), callerUnreadTimeout),
+    body: pulledStream(await exports.read(job, start, end), callerUnreadTimeout),
   };
 }
 
