@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
+import { graceMs } from "../../src/rate_limits/rate_limit.ts";
 import { startService } from "../support/process.ts";
 import { asked, postgresSite } from "../support/money.ts";
 import { promisedMs } from "../support/quiet.ts";
@@ -48,7 +49,10 @@ postgresSite(
     // The last of them may lie with a process whose callers have all been answered.
     while ((await Promise.all([0, 1, 2].map(tally))).some((one) => one));
     const before = admittedMs.length;
-    assert.ok(before >= 100, `${before} at once`);
+    // On a busy machine a process may be silent for so long that up to half of the burst is set aside
+    // for what the silent ones may issue themselves.
+    const atLeast = performance.now() - started < graceMs ? 100 : 50;
+    assert.ok(before >= atLeast, `${before} at once`);
     const begun = performance.now();
     await Promise.all([0, 1, 2].map(async (process) => {
       while (performance.now() - begun < watchedMs) {
