@@ -168,18 +168,21 @@ function flow(
   const rate = limits.requestsPerMinute - sum(silent, (one) => one.share);
   // After this long the bucket is full; longer times would not be exact.
   const elapsedMs = Math.min(atMs - settledAtMs, Math.ceil(burst / Math.max(1, rate)));
-  const cap = burst - sum(holders, (one) => isSilent(one) ? reserve(one) : one.held);
+  const after = holders.map((one) => {
+    if (!isSilent(one)) return one;
+    // Silent before its lease began: the clock was set back, and it may have been silent for long.
+    const isUnbounded = silentFrom(one) < one.sinceMs;
+    const issued = one.selfIssued + one.share * (atMs - settledAtMs);
+    return { ...one, selfIssued: isUnbounded ? Math.max(issued, reserve(one) - one.held) : issued };
+  });
+  const cap = burst - sum(after, (one) => Math.min(reserve(one), one.held + one.selfIssued));
   return {
     fill: bucket.fill,
     level: Math.max(0, Math.min(level + rate * elapsedMs, cap)),
     settledAtMs: atMs,
     // What a dead process held may have been spent, so it isn't granted again: the refill brings
     // it back.
-    holders: holders.filter((one) => one.expiresAtMs > atMs).map((one) =>
-      isSilent(one)
-        ? { ...one, selfIssued: one.selfIssued + one.share * (atMs - settledAtMs) }
-        : one
-    ),
+    holders: after.filter((one) => one.expiresAtMs > atMs),
   };
 }
 

@@ -152,6 +152,23 @@ Deno.test("while the store is away a process goes on with its share of the rate"
   assert.ok((await one.take(free)).admitted);
 });
 
+Deno.test("a process that stalls for two seconds costs nobody a part of the burst", async () => {
+  const { clock, process, pass } = setup();
+  const [one, two] = [process("a"), process("b")];
+  const count = async (limiter: typeof one, max = Infinity) => {
+    let admitted = 0;
+    while (admitted < max && (await limiter.take(free)).admitted) admitted++;
+    return admitted;
+  };
+  await count(one, 10);
+  await count(two, 10);
+  clock.advance(2_000);
+  await pass(500, one, two);
+  const left = await count(one) + await count(two) + await count(one);
+  // 80 were left, and two seconds have brought two more.
+  assert.ok(left >= 80 && left <= 83, `${left}`);
+});
+
 Deno.test("what a process issued itself while the store was away it may still spend afterwards", async () => {
   const { at, process, pass } = setup();
   const limiter = process("a");
