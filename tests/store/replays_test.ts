@@ -105,10 +105,15 @@ eachDatabase("the time after which an answer is old begins a new use of the id",
 ) => {
   const { ours } = stores(database);
   const account = await newAccount(database);
-  await ours.finish(claimOf(account), answer);
+  await ours.finish(claimOf(account), { ...answer, sources: ["t0"] });
   await pass(database);
   const next = claimOf(account, { bodyText: "another" });
   assert.deepEqual(await ours.claim(next), { state: "free" });
+  // What is left of the old answer would be erased with its call only.
+  assert.deepEqual(
+    await database.query("select headers, body, transaction_id, sources from replays"),
+    [{ headers: null, body: null, transaction_id: null, sources: null }],
+  );
   assert.deepEqual(await ours.find(next), { state: "running" });
   assert.deepEqual(await ours.finish(next, { ...answer, transactionId: null }), {
     state: "stored",

@@ -6,6 +6,7 @@ import {
   virtualModelLimits,
 } from "../../src/routing/virtual_model.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { newAccount } from "./samples.ts";
 
 const to = (model: string): VirtualModelDefinition => ({
@@ -107,18 +108,18 @@ eachDatabase("an account has a bound; replacing one and others' don't count", as
   assert.equal((await store.set(account, "one-more", to("openai/a")))?.name, "one-more");
 });
 
-onPostgres("two that are made at the same moment keep the bound", async (database, open) => {
+onPostgres("two that are made at the same moment keep the bound", async (database) => {
   const account = await newAccount(database);
   await database.query(
     `insert into virtual_models (account_id, name, definition)
      select $1, 'm' || n, $2 from generate_series(1, $3::int) n`,
     [account, JSON.stringify(to("openai/a")), virtualModelLimits.perAccount - 1],
   );
-  const stores = [database, await open()].map(createVirtualModelStore);
-  const made = await Promise.all(
-    stores.flatMap((store, of) =>
-      [0, 1, 2].map((n) => store.set(account, `new-${of}-${n}`, to("openai/a")))
-    ),
-  );
-  assert.equal(made.filter((one) => one !== undefined).length, 1);
+  const store = createVirtualModelStore(database);
+  const acts = ["one", "two"].map((name) => () => store.set(account, name, to("openai/a")));
+  const made = await startInTurn(database, "select from accounts for update", ...acts);
+  assert.deepEqual(made.map((one) => (one as { name: string } | undefined)?.name), [
+    "one",
+    undefined,
+  ]);
 });

@@ -5,6 +5,7 @@ import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { UnsealError } from "../../src/keys/sealing.ts";
+import { type Webhook, webhookLimits } from "../../src/webhooks/webhook.ts";
 import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
@@ -166,6 +167,26 @@ onPostgres(
     );
     const types = ["credit.low", "vendor.down"];
     assert.deepEqual(events, types.map((type) => ({ webhook_id: hook, type })));
+  },
+);
+
+onPostgres(
+  "two webhooks that are made at the same moment keep an account's number",
+  async (database) => {
+    await addHook(database);
+    await database.query(
+      `insert into webhooks (id, account_id, url, events, sealed, key_version)
+     select 'h' || n, account_id, url, events, sealed, key_version
+     from webhooks, generate_series(3, $1::int) n`,
+      [webhookLimits.perAccount],
+    );
+    const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+    const [{ accountId, url }] = await store.list({}) as [Webhook];
+    const add = (id: string) => () =>
+      store.add(id, { accountId, url, events: [], creditLowNanos: null }, secret);
+    const held = "select from accounts for update";
+    const added = await startInTurn(database, held, add("one"), add("two"));
+    assert.deepEqual(added.map((one) => (one as Webhook | undefined)?.id), ["one", undefined]);
   },
 );
 
