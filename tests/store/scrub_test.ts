@@ -254,6 +254,26 @@ Deno.test("a deletion that comes as retention begins keeps its scrub", async () 
   await database.close();
 });
 
+onPostgres("what is erased while a scrub runs waits for the next one", async (database) => {
+  let erases = true;
+  const scrub = createVacuum(database, {
+    ...createAnalyticsStore(database),
+    async rewriteFiles() {
+      if (erases) await noteDirty(database, ["media"]);
+      return { rewritten: [], notRewritten: [] };
+    },
+  });
+  await noteDirty(database, ["interactions_2026_11"]);
+  await scrub.scrub("erased");
+  assert.ok(await scrub.due());
+  const [state] = await database.query("select relations from scrubs");
+  assert.deepEqual((state!.relations as string[]).toSorted(), ["interactions_2026_11", "media"]);
+  erases = false;
+  await scrub.scrub("erased");
+  assert.equal(await scrub.due(), undefined);
+  assert.deepEqual(await database.query("select relations from scrubs"), [{ relations: [] }]);
+});
+
 onPostgres("on a server what is erased for its age asks nobody to scrub", async (database) => {
   const account = await newAccount(database);
   await fill(database, account);
