@@ -6,6 +6,7 @@ import { createExportChunks } from "../../src/exports/store/export_chunks.ts";
 import { createExportFiles } from "../../src/exports/store/export_files.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { fillDisk } from "../support/full_disk.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { addWebhook, collect, newAccount, waitingEvents } from "./samples.ts";
@@ -439,6 +440,20 @@ eachDatabase(
     assert.deepEqual(await database.query("select position from export_chunks"), []);
   },
 );
+
+onPostgres("a job that is being removed gets no chunk any more", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  const { requestId } = await jobs.create(order(accountId));
+  const { job } = (await jobs.claim())!;
+  const [, ended] = await startInTurn(
+    database,
+    "select from export_jobs for update",
+    () => jobs.remove(accountId, requestId),
+    () => createExportChunks(database).save(job, pieces([10])).catch(String),
+  );
+  assert.match(String(ended), /cancelled or claimed by another process/);
+  assert.deepEqual(await database.query("select position from export_chunks"), []);
+});
 
 onPostgres("a file for which the database has no room is its job's failure", async (database) => {
   const { accountId, jobs } = await setup(database);
