@@ -274,6 +274,18 @@ eachDatabase("what becomes of a member in one account leaves the others as they 
   assert.equal((await admit(identity("dan"), {}, ["example.com"])).kind, "admitted");
 });
 
+onPostgres("an invitation that is withdrawn at the same moment admits nobody", async (database) => {
+  const { first, people, admit, invite } = await setUp(database);
+  const held = "select from invitations for update";
+  for (const links of [{ invitation: "link" }, {}]) {
+    await invite(first.id, "ann@example.com", "member", "link");
+    const withdraw = () => people.withdraw(first.id, "invitation link");
+    const enter = () => admit(identity("ann"), links);
+    const [, entered] = await startInTurn(database, held, withdraw, enter);
+    assert.notEqual((entered as Admission).kind, "admitted");
+  }
+});
+
 onPostgres("two owners who remove each other at once leave one", async (database) => {
   const { first, people, admit, invite } = await setUp(database);
   await invite(first.id, "ann@example.com", "owner", "a");
