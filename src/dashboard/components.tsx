@@ -10,6 +10,20 @@ export function Time({ at, now }: { at: Date; now: Date }) {
   );
 }
 
+/** Texts of callers in a row, each with its own direction: names in Hebrew would change places. */
+export function Isolated({ texts, between }: { texts: readonly string[]; between: string }) {
+  return (
+    <>
+      {texts.map((text, at) => (
+        <>
+          {at === 0 ? "" : between}
+          <bdi>{text}</bdi>
+        </>
+      ))}
+    </>
+  );
+}
+
 /** A table cell with a time; `label` names it where rows become cards. */
 export function TimeCell({ label, ...props }: { at: Date; now: Date; label?: string }) {
   return (

@@ -40,6 +40,7 @@ export function TextField(
         name={id}
         type={type}
         autocomplete="off"
+        dir="auto"
         spellcheck={false}
         required={required ?? false}
         {...attributes}
@@ -128,6 +129,7 @@ export function TextArea(
         id={id}
         name={id}
         rows={rows}
+        dir="auto"
         spellcheck={false}
         {...(placeholder === undefined ? {} : { placeholder })}
         {...describedBy(id, { hint: hint !== undefined, error: fieldErrors[id] !== undefined })}

@@ -144,7 +144,7 @@ Deno.test("new rows move nothing but the rows, and who reads further down stays 
   assert.deepEqual(world.complaints, []);
 });
 
-Deno.test("large figures and long words are whole on a laptop and on a phone", async () => {
+Deno.test("large figures, long words and names from right to left are whole on a laptop and on a phone", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;
   const [user, session, cohort] = ["u".repeat(120), "s".repeat(120), "c".repeat(120)];
@@ -189,6 +189,20 @@ Deno.test("large figures and long words are whole on a laptop and on a phone", a
     const cut = cells.filter(({ isCut, title }) => isCut && (width === 1920 || title === ""));
     assert.deepEqual(cut, [], `cut at ${width}`);
   }
+  const hebrew = await call("/// APP אבג\n/// FLOW דהו\nשלום (4711)?");
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(service.baseUrl + list);
+  const { innerText } = await page.$eval(
+    "tbody td:nth-child(4)",
+    ({ innerText }) => ({ innerText }),
+  );
+  assert.equal(innerText, "אבג / דהו");
+  assert.ok(await leftOf(page, "tbody td", "אבג") < await leftOf(page, "tbody td", "דהו"));
+  await page.fill("#filter-q", "שלום");
+  const direction = `getComputedStyle(document.querySelector("#filter-q")).direction`;
+  assert.equal(await page.evaluate(direction), "rtl");
+  await page.goto(`${service.baseUrl}${list}/${hebrew}`);
+  assert.ok(await leftOf(page, ".words", "?") < await leftOf(page, ".words", "שלום"));
   await page.setViewportSize(phone);
   const paths = [
     `${list}/${long}`,
@@ -272,4 +286,27 @@ for (const scheme of schemesFor("axe, the pages on interactions")) {
 /** Ids of the rows that the page shows. */
 async function idsOf(page: Page): Promise<string[]> {
   return await page.$$eval("tr[data-id]", (rows) => rows.map((row) => row.dataset.id ?? ""));
+}
+
+/** Returns where a text within such an element is on the screen, from the left. */
+async function leftOf(page: Page, selector: string, text: string): Promise<number> {
+  const find = `function (selector, text) {
+    for (const one of document.querySelectorAll(selector)) {
+      const nodes = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+      while (nodes.nextNode()) {
+        const node = nodes.currentNode;
+        const at = node.data.indexOf(text);
+        if (at < 0) continue;
+        const range = document.createRange();
+        range.setStart(node, at);
+        range.setEnd(node, at + text.length);
+        return range.getBoundingClientRect().left;
+      }
+    }
+  }`;
+  const left = await page.evaluate(
+    `(${find})(${JSON.stringify(selector)}, ${JSON.stringify(text)})`,
+  );
+  assert.equal(typeof left, "number", `${text} isn't shown`);
+  return left as number;
 }

@@ -224,7 +224,12 @@ function Warnings({ body }: { body: Body }) {
   if (warnings.length === 0) return null;
   return (
     <ul class="notice notice-plain">
-      {warnings.map((warning) => <li>{`${body.cohort_id}: ${warning.replace(/^\w+: /, "")}`}</li>)}
+      {warnings.map((warning) => (
+        <li>
+          <bdi>{body.cohort_id}</bdi>
+          {`: ${warning.replace(/^\w+: /, "")}`}
+        </li>
+      ))}
     </ul>
   );
 }

@@ -73,7 +73,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
       <>
         <form method="get" action={address} class="toolbar" role="search" autocomplete="off">
           <label for="from">Start at name</label>
-          <input id="from" name="from" type="text" value={from} autocomplete="off" />
+          <input id="from" name="from" type="text" dir="auto" value={from} autocomplete="off" />
           <button type="submit" class="button">Show</button>
           {from === "" ? null : <a class="button" href={address}>All</a>}
         </form>

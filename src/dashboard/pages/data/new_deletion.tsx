@@ -1,3 +1,4 @@
+import type { Child } from "hono/jsx";
 import {
   type DataTable,
   dataTables,
@@ -11,7 +12,7 @@ import { OptionError } from "../../../shared/fault.ts";
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
 import type { Outcome, Page, PageContext, PageRequest, Routes } from "../../bind.tsx";
-import { describedBy, Fact, Field, PostForm } from "../../components.tsx";
+import { describedBy, Fact, Field, Isolated, PostForm } from "../../components.tsx";
 import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
@@ -211,7 +212,7 @@ function confirmPage(
 function chosen(
   form: Form,
   { userIds = [], sessionIds = [], transactionIds = [], start, end }: Selectors,
-): [name: string, value: string][] {
+): [name: string, value: Child][] {
   const lists: [name: string, values: readonly string[]][] = [
     ["User", userIds],
     ["Sessions", sessionIds],
@@ -221,7 +222,14 @@ function chosen(
   ];
   return lists.filter(([, values]) => values.length > 0).map(([name, values]) => {
     const more = values.length > 5 ? ` and ${count(values.length - 5)} more` : "";
-    return [name, values.slice(0, 5).map(nameText).join(", ") + more];
+    const texts = values.slice(0, 5).map(nameText);
+    return [
+      name,
+      <>
+        <Isolated texts={texts} between={", "} />
+        {more}
+      </>,
+    ];
   });
 }
 

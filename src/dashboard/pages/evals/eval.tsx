@@ -9,7 +9,7 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { Badge, Fact, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
+import { Badge, Fact, Isolated, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { isOpen, Live, Progress } from "../../live.tsx";
 import type { ShownPart } from "../../../records/transcript.ts";
@@ -173,7 +173,9 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
             <Time at={finishedAt} now={request.now} />
           </Fact>
         )}
-        <Fact name="Stored calls">{filtersText(run)}</Fact>
+        <Fact name="Stored calls">
+          <Filters run={run} />
+        </Fact>
         <Fact name="Graders">
           <ul>
             {run.graders.map((grader) => <li class="breaks">{graderText(grader)}</li>)}
@@ -184,10 +186,19 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
   );
 }
 
-function filtersText({ filtersText: text }: EvalRun): string {
-  const filters = Object.entries(parseExactly(text) as Record<string, unknown>);
-  if (filters.length === 0) return "All";
-  return filters.map(([column, value]) => `${column} is ${[value].flat().join(" or ")}`).join(", ");
+function Filters({ run: { filtersText } }: { run: EvalRun }) {
+  const filters = Object.entries(parseExactly(filtersText) as Record<string, unknown>);
+  if (filters.length === 0) return <>All</>;
+  return (
+    <>
+      {filters.map(([column, value], at) => (
+        <>
+          {`${at === 0 ? "" : ", "}${column} is `}
+          <Isolated texts={[value].flat().map(String)} between={" or "} />
+        </>
+      ))}
+    </>
+  );
 }
 
 const head = ["Question", "Stored answer", "New answer", "Verdict"];

@@ -76,6 +76,7 @@ function SearchField({ value, seesPayloads }: { value: string; seesPayloads: boo
       </label>
       <input
         type="search"
+        dir="auto"
         id="filter-q"
         name={seesPayloads ? "q" : "id"}
         value={value}
@@ -175,6 +176,7 @@ function Input({ view, name, label, ...attributes }: {
     <Labelled id={`filter-${name}`} label={label}>
       <input
         type="text"
+        dir="auto"
         id={`filter-${name}`}
         name={name}
         value={textOf(view, name)}

@@ -1,6 +1,6 @@
 import { endings } from "./endings.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
-import { Badge, Empty, LinkLine, Table, Time } from "../../components.tsx";
+import { Badge, Empty, Isolated, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, nameText, relativeTime } from "../../format.ts";
 import { compact, count, counted, duration, usd } from "../../amounts.ts";
 import { vendorName, type VendorNames } from "../../vendor_names.ts";
@@ -143,8 +143,19 @@ function RowTime({ at, now }: { at: Date; now: Date }) {
 
 /** Names that the column may cut off; the tooltip has them in full. */
 function Names({ names }: { names: readonly (string | null)[] }) {
-  const text = names.filter((one) => one !== null).map(nameText).join(" / ");
-  return <td title={text}>{text || <Nothing />}</td>;
+  const texts = names.filter((one) => one !== null).map(nameText);
+  if (texts.length === 0) {
+    return (
+      <td>
+        <Nothing />
+      </td>
+    );
+  }
+  return (
+    <td title={texts.join(" / ")}>
+      <Isolated texts={texts} between={" / "} />
+    </td>
+  );
 }
 
 function Nothing() {

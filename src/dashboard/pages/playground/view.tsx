@@ -86,6 +86,7 @@ function Conversation({ shown }: { shown: Shown }) {
           id="prompt"
           name="prompt"
           rows={3}
+          dir="auto"
           placeholder="Write a message"
           {...describedBy("prompt", { hint: true, error: fieldErrors.prompt !== undefined })}
         >
@@ -180,7 +181,7 @@ function Settings({ groups, example, shown: { talk } }: ViewProps) {
         </select>
       </Field>
       <Field id="system" label="System prompt">
-        <textarea id="system" name="system" rows={5}>
+        <textarea id="system" name="system" rows={5} dir="auto">
           {request.system}
         </textarea>
       </Field>
