@@ -4,19 +4,22 @@ import { exactTime, relativeTime } from "./format.ts";
 /** A time relative to now, with the exact time as its tooltip. */
 export function Time({ at, now }: { at: Date; now: Date }) {
   return (
-    <time datetime={at.toISOString()} title={exactTime(at)}>
+    <time class="relative" datetime={at.toISOString()} title={exactTime(at)}>
       {relativeTime(at, now)}
     </time>
   );
 }
 
 /** Texts of callers in a row, each with its own direction: names in Hebrew would change places. */
-export function Isolated({ texts, between }: { texts: readonly string[]; between: string }) {
+export function Isolated(
+  { texts, between }: { texts: readonly string[]; between: "," | "/" | "or" },
+) {
+  const separator = between === "," ? ", " : ` ${between} `;
   return (
     <>
       {texts.map((text, at) => (
         <>
-          {at === 0 ? "" : between}
+          {at === 0 ? "" : separator}
           <bdi>{text}</bdi>
         </>
       ))}

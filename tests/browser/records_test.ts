@@ -206,11 +206,20 @@ Deno.test("a page is printed with every row of its table, and without what is fo
   assert.ok(await cutOff() > 100, "on the screen the table scrolls");
   await page.emulateMedia({ media: "print" });
   assert.ok(await cutOff() <= 1, "on paper it doesn't");
+  // "Just now" says nothing on paper.
+  const time = page.locator("td time").first();
+  const [own, exact] = await time.evaluate((one) => {
+    const style = (part?: string) => one.ownerDocument.defaultView.getComputedStyle(one, part);
+    return [style().fontSize, style("::after").content];
+  });
+  assert.deepEqual([own, exact], ["0px", `"${await time.getAttribute("title")}"`]);
   for (const one of [".topbar", ".sidebar", ".tabs", ".table-csv"]) {
     assert.equal(await page.locator(one).first().isVisible(), false, one);
   }
   await page.goto(`${service.baseUrl}/dashboard/keys`);
   assert.equal(await page.locator("main a.button, main button").first().isVisible(), false);
+  await page.goto(`${service.baseUrl}/dashboard/overview`);
+  assert.equal(await page.locator("main summary.button").first().isVisible(), false);
 });
 
 Deno.test("a key is made, rotated and revoked, and a customer's data deleted, by keyboard alone", async () => {

@@ -226,7 +226,7 @@ function chosen(
     return [
       name,
       <>
-        <Isolated texts={texts} between={", "} />
+        <Isolated texts={texts} between="," />
         {more}
       </>,
     ];

@@ -194,7 +194,7 @@ function Filters({ run: { filtersText } }: { run: EvalRun }) {
       {filters.map(([column, value], at) => (
         <>
           {`${at === 0 ? "" : ", "}${column} is `}
-          <Isolated texts={[value].flat().map(String)} between={" or "} />
+          <Isolated texts={[value].flat().map(String)} between="or" />
         </>
       ))}
     </>

@@ -153,7 +153,7 @@ function Names({ names }: { names: readonly (string | null)[] }) {
   }
   return (
     <td title={texts.join(" / ")}>
-      <Isolated texts={texts} between={" / "} />
+      <Isolated texts={texts} between="/" />
     </td>
   );
 }
