@@ -151,7 +151,7 @@ Deno.test("calls of a user with a blank in front of the name aren't those of who
   assert.deepEqual(new Set((await Promise.all(found)).flat()), new Set([spaced, plain]));
   const listed = (await owner.get(`${list}?user=+pat`)).text;
   assert.match(listed, /chip"><span>.{0,60}“ pat”/);
-  assert.match(listed, /<td title="“ pat”">“ pat”</);
+  assert.match(listed, /<td title="“ pat”"><bdi>“ pat”</);
   assert.match(text, /user=\+pat"[^>]*>“ pat”</);
   assert.match((await owner.get(`${list}/${spaced}`)).text, />“ pat”<\/a>/);
 });

@@ -119,7 +119,7 @@ Deno.test("a user whose name has a blank at its end is erased, and not who is ca
   const wanted = { user_id: "kim ", tables: "interactions", reason: "asked by letter" };
   const asked = (await owner.submit(form, form, wanted)).text;
   assert.match(asked, /Delete 1 row\?/);
-  assert.match(asked, /<dt>User<\/dt><dd>“kim ”<\/dd>/, "whom is looked at once more");
+  assert.match(asked, /<dt>User<\/dt><dd><bdi>“kim ”<\/bdi><\/dd>/, "whom is looked at once more");
   const done = await owner.submit(form, "/dashboard/deletion", {
     ...{ ...wanted, expected: "1", confirm: "1" },
   });
