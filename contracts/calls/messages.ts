@@ -34,6 +34,9 @@ export const messagesRequest = openObject({
   thread: optional(openObject({})).describe(
     '`{"type": "create"}` makes the service store the conversation; `{"type": "continue", "previous_message_id": "…"}` continues it with new messages only, with its `system` and `tools`. An unknown id is a 400 with `details.error_code: "thread_not_found"`. Default none.',
   ),
+  compaction: optional(openObject({})).describe(
+    '`{"type": "summarize"}` asks for a summary of the conversation in place of an answer: one block `compaction`, which replaces the conversation in later requests. `instructions` replace the question to the model. Default none.',
+  ),
   system: optional(z.union([z.string(), z.array(openObject({})).max(maxEntries.parts)])).describe(
     "System prompt: text, or an array of text blocks. Default none.",
   ),

@@ -1,4 +1,8 @@
-/** How Codex has a conversation summed up, at vendors that don't know its request for that. */
+/**
+ * How Codex and Anthropic's tool runner have a conversation summed up, at vendors that don't know
+ * their requests for that.
+ */
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type {
   Response as OpenAIResponse,
@@ -149,4 +153,95 @@ Deno.test("a summary made by hand is read like any text; what is none is 400 bef
     assert.match(error.param, /^input\[2\]/);
   }
   assert.equal(world().vendor.requests.length, before);
+});
+
+function anthropic(): Anthropic {
+  const { baseUrl, key } = world();
+  return new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
+}
+
+/** Models whose vendors speak other dialects than messages. */
+const others = ["vendor-b/gpt-4.1", ...models.slice(1)];
+
+type Turns = Anthropic.Beta.BetaMessageParam[];
+
+Deno.test("a messages caller's conversation is summed up at any vendor, and goes on at any other", async () => {
+  world().play(callingTool(() => undefined));
+  const client = anthropic().beta.messages;
+  const mend: Turns = [{ role: "user", content: "Mend the fence." }];
+  for (const model of others) {
+    for (const stream of [false, true]) {
+      const compaction = { type: "summarize" as const };
+      const asked = { model, max_tokens: 500, messages: mend, compaction };
+      const answer = stream
+        ? await client.stream(asked).finalMessage()
+        : await client.create(asked);
+      assert.match(world().last().body, /Mend the fence[^]*Write a summary/, model);
+      assert.doesNotMatch(world().last().body, /compaction/);
+      const content = [
+        { type: "compaction", content: "Fine.", encrypted_content: null, signature: "" },
+      ];
+      assert.deepEqual([answer.stop_reason, answer.content], ["compaction", content], model);
+      assert.equal(answer.usage.output_tokens, 5);
+      for (const next of [...others, "vendor-c/claude-haiku-4-5"]) {
+        const summary = { role: answer.role, content: answer.content } as Turns[number];
+        const messages: Turns = [summary, { role: "user", content: "Go on." }];
+        await client.create({ model: next, max_tokens: 500, messages });
+        const { body } = world().last();
+        assert.match(body, /replaced by this summary[^"]*Fine\./, next);
+        assert.doesNotMatch(body, /compaction|Mend the fence/, next);
+      }
+    }
+  }
+  world().play();
+});
+
+Deno.test("the instructions of a messages caller replace the question", async () => {
+  world().play(callingTool(() => undefined));
+  const messages: Turns = [{ role: "user", content: "Mend the fence." }];
+  const compaction = { type: "summarize" as const, instructions: "Only the fences." };
+  await anthropic().beta.messages.create({
+    model: others[0]!,
+    max_tokens: 9,
+    messages,
+    compaction,
+  });
+  assert.match(world().last().body, /Only the fences\./);
+  assert.doesNotMatch(world().last().body, /Write a summary/);
+  world().play();
+});
+
+Deno.test("a tool runner compacts between two turns, and goes on without a summary if there is none", async () => {
+  for (const summarizes of [true, false]) {
+    const isQuestion = (body: string) => body.includes("Write a summary");
+    const calling = callingTool(([first]) => first);
+    const telling = callingTool(() => undefined);
+    world().play((exchange) =>
+      (summarizes && isQuestion(exchange.request.body) ? telling : calling)(exchange)
+    );
+    let runs = 0;
+    const input_schema = { type: "object" as const, properties: {} };
+    const tool = {
+      name: "f",
+      input_schema,
+      run: () => `${++runs}`,
+      parse: (input: unknown) => input,
+    };
+    const before = world().vendor.requests.length;
+    const runner = anthropic().beta.messages.toolRunner({
+      ...{ model: "acme/acme-1", max_tokens: 500, max_iterations: 3 },
+      ...{ messages: [{ role: "user", content: "Mend the fence." }], tools: [tool] },
+    });
+    const blocks: string[] = [];
+    for await (const { content } of runner) {
+      if (blocks.length === 0) runner.compactBeforeNextTurn();
+      blocks.push(content.map((block) => block.type).join());
+    }
+    assert.deepEqual(blocks.slice(0, 2), ["tool_use", "compaction"]);
+    const [, asked, next] = world().vendor.requests.slice(before).map(({ body }) => body);
+    assert.ok(isQuestion(asked!));
+    assert.match(next!, summarizes ? /replaced by this summary[^"]*Fine\./ : /Mend the fence/);
+    assert.equal(next!.includes("Mend the fence"), !summarizes);
+  }
+  world().play();
 });

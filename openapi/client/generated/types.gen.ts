@@ -1224,6 +1224,12 @@ export type MessagesRequest = {
         [key: string]: unknown;
     } | null;
     /**
+     * `{"type": "summarize"}` asks for a summary of the conversation in place of an answer: one block `compaction`, which replaces the conversation in later requests. `instructions` replace the question to the model. Default none.
+     */
+    compaction?: {
+        [key: string]: unknown;
+    } | null;
+    /**
      * System prompt: text, or an array of text blocks. Default none.
      */
     system?: string | Array<{

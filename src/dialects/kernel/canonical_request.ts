@@ -21,9 +21,9 @@ export interface CanonicalRequest extends RequestSettings {
   tools: Tool[];
   /**
    * Set if the last turn asks for a summary that will replace the conversation. `required`: the
-   * answer's format has room for nothing but a summary.
+   * answer's format has room for nothing but a summary. `optional`: it also has a form for none.
    */
-  asksForSummary?: true | "required";
+  asksForSummary?: true | "required" | "optional";
   /**
    * Maps the `name` of each tool in a namespace to its namespaced name, in dialects that have
    * namespaces.

@@ -2,6 +2,7 @@ import { sha256Hex } from "../../../base/hash.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
+import { summaryIn } from "../../kernel/summary.ts";
 import { shownUsage } from "../../kernel/shown_usage.ts";
 import { innerJson, isRecord } from "../../kernel/json.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
@@ -19,7 +20,8 @@ type Json = Record<string, unknown>;
  * object, which this dialect can't express. Without: as the vendor answered, for the record.
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): Json {
-  const choice = answer.choices[0];
+  const [written] = answer.choices;
+  const choice = context?.request.asksForSummary ? asSummary(written) : written;
   if (!context) {
     const { id = "", model = "", usage } = answer;
     const raw = choice?.finish?.raw;
@@ -37,6 +39,25 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
     usage: shownUsage(answer, context.inputTokens),
     showsReasoning: context.request.reasoning?.show !== false,
   });
+}
+
+/**
+ * Replaces an answer by the summary in it, as the block that its caller sends back in place of the
+ * conversation. An answer without a summary becomes an empty block, with which a caller keeps its
+ * conversation. The empty signature tells that Anthropic didn't write the block.
+ */
+export function asSummary(choice: CanonicalChoice | undefined): CanonicalChoice {
+  const content = choice && summaryIn(choice) || null;
+  const signature = content === null ? null : "";
+  const value = { type: "compaction", content, encrypted_content: null, signature };
+  const reason = choice?.finish?.reason;
+  const isWhole = reason !== "length" && reason !== "content_filter";
+  return {
+    index: 0,
+    parts: [{ kind: "vendor", dialect: "messages", value, text: "" }],
+    logprobs: undefined,
+    finish: isWhole ? { reason: "stop", raw: "compaction" } : choice?.finish,
+  };
 }
 
 function requireObjects(choice: CanonicalChoice | undefined): void {

@@ -156,3 +156,24 @@ Deno.test("an error in a 200 is an error event; what is no message is a fault", 
     );
   }
 });
+
+Deno.test("a summary that was cut off is one, and a refused one is an empty block", () => {
+  const asked = { request: canonicalRequest({ asksForSummary: "optional" }) };
+  const summarized = (parts: AnswerPart[], reason: "length" | "content_filter") => {
+    const written = answer(parts, { reason, raw: reason });
+    const { content, stop_reason } = whole(written, asked);
+    const encoder = messages.createStreamEncoder({ ...context, ...asked });
+    const streamed = written.choices[0]!.parts.flatMap(({ text, ...block }, at) => [
+      encoder.encode({ type: "block-start", choice: 0, block: at, content: block as AnswerPart }),
+      encoder.encode({ type: "block-delta", choice: 0, block: at, text }),
+    ]).join("");
+    assert.equal(streamed, "");
+    encoder.encode({ type: "finish", choice: 0, reason, raw: reason });
+    assert.match(encoder.end(), new RegExp(`"stop_reason":"${stop_reason}"`));
+    return [(content as Json[]).map((block) => [block.content, block.signature]), stop_reason];
+  };
+  const text: AnswerPart = { kind: "text", text: "So far" };
+  assert.deepEqual(summarized([text], "length"), [[["So far", ""]], "max_tokens"]);
+  const refusal: AnswerPart = { kind: "refusal", text: "No." };
+  assert.deepEqual(summarized([refusal], "content_filter"), [[[null, null]], "refusal"]);
+});

@@ -5,6 +5,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   stop_sequence: "stop",
   pause_turn: "stop",
+  compaction: "stop",
   tool_use: "tool_calls",
   max_tokens: "length",
   model_context_window_exceeded: "length",
@@ -34,5 +35,6 @@ export function writeFinishReason(
   // Anthropic's client runs tools only after this reason.
   if (sawToolCall) return "tool_use";
   if (finish?.stopSequence !== undefined) return "stop_sequence";
-  return finish?.reason === "stop" && finish.raw === "pause_turn" ? "pause_turn" : "end_turn";
+  const isOwn = finish?.raw === "pause_turn" || finish?.raw === "compaction";
+  return finish?.reason === "stop" && isOwn ? finish.raw : "end_turn";
 }

@@ -31,7 +31,7 @@ const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   },
   thinking: { type: true, thinking: true, signature: true },
   redacted_thinking: { type: true, data: true },
-  compaction: { type: true, content: true, tool_changes: (change) => changeOf(change) },
+  compaction: { ...all("type content signature"), tool_changes: (change) => changeOf(change) },
   tool_addition: (block) => changeOf(block),
   tool_removal: (block) => changeOf(block),
 };
@@ -64,6 +64,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   output_config: { format: { type: true, schema: true }, effort: true },
   output_format: { type: true, schema: true },
   metadata: { user_id: true },
+  compaction: { type: true, instructions: true },
   thread: true,
 };
 

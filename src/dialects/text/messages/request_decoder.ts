@@ -13,6 +13,7 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { memberPath, numberAt, objectAt, oneOf, stringsAt, textAt } from "../../kernel/fields.ts";
+import { summaryQuestion } from "../../kernel/summary.ts";
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -36,15 +37,19 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
   const { tools, webSearch: search } = readTools(request, unsupported);
-  const { webSearch, ...choice } = readToolChoice(request, tools, search, unsupported);
-  const { settings, paths } = readSettings(request, choice, unsupported);
+  const question = readCompaction(request, unsupported);
+  const { webSearch, ...choice } = question
+    ? withoutTools(tools, search)
+    : readToolChoice(request, tools, search, unsupported);
+  const { settings, paths } = readSettings(request, choice, unsupported, question !== undefined);
   return {
     model: String(request.model),
     stream: request.stream === true,
     system,
-    turns,
+    turns: question ? [...turns, question] : turns,
     tools,
     ...settings,
+    ...(question ? { asksForSummary: "optional" as const } : {}),
     ...defined({ webSearch }),
     unsupported,
     paths,
@@ -53,8 +58,6 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
 
 /** Fields that change what is done or where, not only how well. */
 const meaningful: ReadonlySet<string> = new Set([
-  // Asks for a summary of the conversation in place of an answer.
-  "compaction",
   ...["container", "inference_geo", "mcp_servers"],
 ]);
 
@@ -71,10 +74,12 @@ function markLastTurn(turns: readonly Turn[], { cache }: { cache?: CacheMark }):
   return [...turns.slice(0, -1), { ...last, parts: markLast(last.parts, mark) }];
 }
 
+/** Reads the settings. A summary is plain text, written to its end. */
 function readSettings(
   request: JsonRecord,
   { toolChoice, parallelToolCalls }: Choice,
   unsupported: UnsupportedField[],
+  isSummary: boolean,
 ): FoundSettings {
   const found = new FoundSettings(request);
   const format = isRecord(request.output_format) ? "output_format" : "output_config.format";
@@ -85,8 +90,9 @@ function readSettings(
   found.set("temperature", numberAt(request, "temperature"), "temperature");
   found.set("topP", numberAt(request, "top_p"), "top_p");
   found.set("topK", numberAt(request, "top_k"), "top_k");
-  found.set("stop", stringsAt(request.stop_sequences, "stop_sequences"), "stop_sequences");
-  found.set("format", readFormat(request, unsupported), format);
+  const stop = stringsAt(request.stop_sequences, "stop_sequences");
+  if (!isSummary) found.set("stop", stop, "stop_sequences");
+  if (!isSummary) found.set("format", readFormat(request, unsupported), format);
   found.set("reasoning", readReasoning(request, unsupported), reasoning);
   found.set("user", readUser(request), "metadata.user_id");
   found.set("serviceTier", readServiceTier(request), "service_tier");
@@ -99,6 +105,35 @@ function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): nu
   // The caller wants nothing written, only the prompt cached: no other dialect can do that.
   unsupported.push({ path: "max_tokens", value, weight: "meaning" });
   return 1;
+}
+
+/**
+ * Reads `compaction`, which asks for a summary of the conversation in place of an answer. Returns
+ * the turn that asks a model for it.
+ */
+function readCompaction(request: JsonRecord, unsupported: UnsupportedField[]): Turn | undefined {
+  const compaction = objectAt(request, "compaction");
+  if (!compaction) return undefined;
+  const path = "compaction";
+  if (compaction.type !== "summarize") {
+    if (typeof compaction.type !== "string") throw invalidValue(`${path}.type`, "expected a type");
+    unsupported.push({ path, value: compaction, weight: "meaning" });
+    return undefined;
+  }
+  const instructions = textAt(compaction, "instructions", path) ?? "";
+  const text = instructions.trim() === "" ? summaryQuestion : instructions;
+  return { role: "user", parts: [{ type: "text", text, path }], path };
+}
+
+/**
+ * For a summary no tool may be called. The tools are sent all the same, as the conversation has
+ * calls of them.
+ */
+function withoutTools(tools: readonly Tool[], webSearch: WebSearch | undefined): Choice {
+  return {
+    ...(tools.length > 0 || webSearch ? { toolChoice: { mode: "none" } } : {}),
+    webSearch: webSearch && { ...webSearch, demanded: false },
+  };
 }
 
 interface Choice {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { summaryQuestion, summaryText } from "../../kernel/summary.ts";
 import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
@@ -85,6 +86,24 @@ Deno.test("tools that a summary of the conversation carries are offered too", ()
   ]);
 });
 
+Deno.test("a request to compact asks for a summary in plain text, without tools", () => {
+  const request = decode({
+    messages: [{ role: "user", content: "1" }],
+    tools: [{ name: "f", input_schema: { type: "object" } }],
+    tool_choice: { type: "any" },
+    stop_sequences: ["END"],
+    output_config: { format: { type: "json_schema", schema: {} } },
+    compaction: { type: "summarize", instructions: " " },
+  });
+  const { turns, toolChoice, stop, format, unsupported } = request;
+  const [asked] = turns.at(-1)!.parts;
+  assert.deepEqual(asked, { type: "text", text: summaryQuestion, path: "compaction" });
+  assert.deepEqual(toolChoice, { mode: "none" });
+  assert.deepEqual([stop, format, unsupported], [undefined, undefined, []]);
+  assert.equal(decode({ messages: [], compaction: null }).asksForSummary, undefined);
+  assert.throws(() => decode({ messages: [], compaction: { type: 1 } }), /compaction\.type/);
+});
+
 Deno.test("a summary of the conversation takes the place of all before it", () => {
   const user = (content: string) => ({ role: "user", content });
   const answer = (...content: object[]) => ({ role: "assistant", content });
@@ -97,15 +116,15 @@ Deno.test("a summary of the conversation takes the place of all before it", () =
     ]);
   const old = [user("1"), answer(summary("So far."), text("2")), user("3")];
   const turns = turnsOf(...old, answer(text("4"), summary("All."), text("5")), user("6"));
-  assert.deepEqual(turns, [["user", "All."], ["assistant", "5"], ["user", "6"]]);
+  assert.deepEqual(turns, [["user", summaryText("All.")], ["assistant", "5"], ["user", "6"]]);
   assert.deepEqual(turnsOf(...old, answer(summary(null), text("4"))), [
-    ["user", "So far."],
+    ["user", summaryText("So far.")],
     ["assistant", "2"],
     ["user", "3"],
     ["assistant", "4"],
   ]);
   assert.deepEqual(turnsOf(user("1"), answer(summary("All.")), user("6")), [
-    ["user", "All."],
+    ["user", summaryText("All.")],
     ["user", "6"],
   ]);
 });
@@ -220,7 +239,7 @@ Deno.test("what has no neutral form is unsupported: hints, and what changes the 
     container: "c",
     mcp_servers: [],
     inference_geo: "eu",
-    compaction: { type: "summarize" },
+    compaction: { type: "outline" },
     context_management: { edits: [] },
     cache_control: { type: "ephemeral" },
     tools: [
@@ -255,7 +274,6 @@ Deno.test("what has no neutral form is unsupported: hints, and what changes the 
     ["speed", "hint"],
     ["container", "meaning"],
     ["inference_geo", "meaning"],
-    ["compaction", "meaning"],
     ["context_management", "hint"],
     ["messages[0].content[1].context", "hint"],
     ["messages[0].content[1].citations", "hint"],
@@ -263,6 +281,7 @@ Deno.test("what has no neutral form is unsupported: hints, and what changes the 
     ["messages[0].content[2]", "meaning"],
     ["messages[1].content[0]", "hint"],
     ["messages[1].content[1]", "hint"],
+    ["compaction", "meaning"],
     ["max_tokens", "meaning"],
   ]);
   assert.deepEqual(webSearch, { demanded: false, path: "tools[0]", paths: {} });

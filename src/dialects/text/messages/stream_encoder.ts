@@ -1,16 +1,17 @@
-import type { Fault } from "../../../shared/fault.ts";
+import { type Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type {
   BlockEvent,
+  CanonicalChoice,
   CanonicalEvent,
-  FinishEvent,
   StartEvent,
 } from "../../kernel/canonical.ts";
+import { Fold } from "../../kernel/fold.ts";
 import { ShownUsage } from "../../kernel/shown_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import { BlockQueue } from "./answer/block_queue.ts";
-import { writeEnding, writeMessage } from "./answer_encoder.ts";
+import { asSummary, writeEnding, writeMessage } from "./answer_encoder.ts";
 import { sseEvent } from "./answer/block_writer.ts";
 import { writeTotals, writeUsage } from "./usage.ts";
 import { type ErrorCode, errors } from "../../../../contracts/kernel/errors.ts";
@@ -29,8 +30,10 @@ class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #blocks: BlockQueue;
   readonly #usage: ShownUsage;
+  /** What was written of a summary, which is sent as one block at the end. */
+  readonly #summary: Fold | undefined;
   #started = false;
-  #finish: FinishEvent | undefined;
+  #finish: CanonicalChoice["finish"];
   #sawToolCall = false;
   #refusals = new Set<number>();
   #refusal = "";
@@ -38,6 +41,7 @@ class MessagesStreamEncoder implements StreamEncoder {
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#usage = new ShownUsage(context.inputTokens);
+    this.#summary = context.request.asksForSummary ? new Fold(Number.MAX_SAFE_INTEGER) : undefined;
     this.#blocks = new BlockQueue({
       showsReasoning: context.request.reasoning?.show !== false,
     });
@@ -45,6 +49,7 @@ class MessagesStreamEncoder implements StreamEncoder {
 
   encode(event: CanonicalEvent): string {
     this.#usage.listen(event);
+    this.#summary?.add(event);
     switch (event.type) {
       case "start":
         return this.#start(event);
@@ -56,13 +61,14 @@ class MessagesStreamEncoder implements StreamEncoder {
       case "error":
         return "";
       default:
-        return event.choice === 0 ? this.#block(event) : "";
+        return event.choice === 0 && !this.#summary ? this.#block(event) : "";
     }
   }
 
   end(): string {
     const usage = this.#usage.final;
-    return this.#start(undefined) + this.#blocks.end() +
+    const summary = this.#summary ? this.#writeSummary(this.#summary) : "";
+    return this.#start(undefined) + summary + this.#blocks.end() +
       sseEvent({
         type: "message_delta",
         delta: {
@@ -92,6 +98,14 @@ class MessagesStreamEncoder implements StreamEncoder {
       showsReasoning: true,
     });
     return sseEvent({ type: "message_start", message });
+  }
+
+  #writeSummary(gathered: Fold): string {
+    const answer = gathered.answer();
+    if (answer.truncated) throw unreadableAnswer("summary is larger than the cap");
+    const { parts: [block], finish } = asSummary(answer.choices.find(({ index }) => index === 0));
+    this.#finish = finish;
+    return this.#blocks.take({ type: "block-start", choice: 0, block: 0, content: block! });
   }
 
   #block(event: BlockEvent): string {

@@ -133,6 +133,11 @@ export class BlockWriter {
    */
   #vendor(index: number, value: unknown): string {
     if (!isRecord(value)) return "";
+    if (value.type === "compaction") {
+      const { content, encrypted_content } = value;
+      return this.#open(index, { ...value, content: null }) +
+        delta(index, { type: "compaction_delta", content, encrypted_content });
+    }
     if (!/tool_use$/.test(String(value.type)) || !isRecord(value.input)) {
       return this.#open(index, value);
     }

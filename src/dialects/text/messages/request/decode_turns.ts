@@ -9,6 +9,7 @@ import type {
   UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
+import { summaryText } from "../../../kernel/summary.ts";
 import { stringAt } from "../../../kernel/fields.ts";
 import { asList, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { changesOf, changesTools } from "./decode_tools.ts";
@@ -144,7 +145,9 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
       for (const change of changesOf({ block, path })) {
         if (!changesTools(change.block)) readOther(change.block, change.path, unsupported);
       }
-      return isSummary(block) ? [{ type: "text", text: String(block.content), path }] : [];
+      return isSummary(block)
+        ? [{ type: "text", text: summaryText(String(block.content)), path }]
+        : [];
     default:
       // Changes of tools are in the list of tools already.
       return changesTools(block) ? [] : readOther(block, path, unsupported);

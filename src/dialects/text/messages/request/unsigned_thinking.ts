@@ -10,7 +10,8 @@ import {
 import { pushAll } from "../../../../base/lists.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
-import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { summaryText } from "../../../kernel/summary.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { citesUnsealed } from "../answer/citation.ts";
 import { unsealedSearches } from "../answer/search_blocks.ts";
 
@@ -25,6 +26,7 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
   if (!Array.isArray(messages)) return undefined;
   const blocks = new Map<number, Set<number>>();
   const cited = new Map<number, Set<number>>();
+  const summaries = new Map<number, string>();
   let last: unknown[] = [];
   for (const [index, message] of messages.entries()) {
     if (!isRecord(message) || message.role !== "assistant") continue;
@@ -33,6 +35,8 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
       continue;
     }
     const { content } = message;
+    const summary = unsignedSummary(content);
+    if (summary !== undefined) summaries.set(index, summary);
     const unsigned = unsealedSearches(content);
     const texts = new Set<number>();
     for (const [at, block] of content.entries()) {
@@ -44,10 +48,17 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
     if (texts.size > 0) cited.set(index, texts);
     last = unsigned.size === 0 ? content : content.filter((_, at) => !unsigned.has(at));
   }
-  if (blocks.size === 0 && cited.size === 0) return undefined;
+  if (blocks.size === 0 && cited.size === 0 && summaries.size === 0) return undefined;
   const isOn = isRecord(thinking) && thinking.type === "enabled";
   const switchesOff = blocks.size > 0 && isOn && callsWithoutThinking(last);
-  return { blocks, cited, switchesOff };
+  return { blocks, cited, summaries, switchesOff };
+}
+
+/** Returns the summary in an answer that is nothing but one of ours. */
+function unsignedSummary(content: readonly unknown[]): string | undefined {
+  const { type, signature, content: summary } = asRecord(content[0]);
+  const isOurs = content.length === 1 && type === "compaction" && signature === "";
+  return isOurs ? asString(summary) : undefined;
 }
 
 function isUnsigned(block: unknown): boolean {
@@ -61,12 +72,12 @@ export function callsWithoutThinking(content: readonly unknown[]): boolean {
 
 /**
  * Returns the edits that remove the blocks, messages that consist of nothing else, and the sources
- * of the texts, and that switch thinking off if necessary.
+ * of the texts, that make summaries messages of the user, and that switch thinking off if necessary.
  */
 export function* unsignedEdits(
   bodyText: string,
   members: Members,
-  { blocks, cited = new Map(), switchesOff }: UnsignedThinking,
+  { blocks, cited = new Map(), summaries = new Map(), switchesOff }: UnsignedThinking,
 ): Steps<Edit[]> {
   const list = locateIn(bodyText, members, ["messages"]);
   if (list === undefined) return [];
@@ -84,6 +95,10 @@ export function* unsignedEdits(
     for (const at of cited.get(index) ?? []) {
       pushAll(edits, removeMember(bodyText, items[at]!, "citations"));
     }
+  }
+  for (const [index, summary] of summaries) {
+    const content = summaryText(summary);
+    edits.push({ ...messages[index]!, text: JSON.stringify({ role: "user", content }) });
   }
   pushAll(edits, removeItems(messages, messages.map((_, index) => empty.has(index))));
   const thinking = switchesOff && locateIn(bodyText, members, ["thinking"]);

@@ -1,4 +1,5 @@
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { summaryText } from "../../../kernel/summary.ts";
 import { isEnvelope, readEnvelope, writeEnvelope } from "./envelope.ts";
 
 /**
@@ -9,19 +10,6 @@ export function asksForSummary(body: unknown): boolean {
   const last: unknown = isRecord(body) && Array.isArray(body.input) ? body.input.at(-1) : undefined;
   return isRecord(last) && last.type === "compaction_trigger";
 }
-
-/** The question to a model in place of a `compaction_trigger`, which its vendor doesn't know. */
-export const summaryQuestion =
-  "The context is nearly full. Write a summary of this whole conversation: it will replace the " +
-  "conversation, and whoever continues the work, you or another model, will know nothing " +
-  "else of it but some of the user's own messages.\n\n" +
-  "Say what the user wants, with all wishes, limits and preferences; what has been decided, and " +
-  "why; what has been done and found out, with the names, paths, commands, values, error " +
-  "messages and pieces of code that are still needed, exactly as they are; what failed; where " +
-  "the work stands, what is left to do, and what comes next. Of an earlier summary carry over " +
-  "all that still counts.\n\n" +
-  "Don't go on with the work, don't call a tool and don't address the user. Answer with the " +
-  "summary alone, as plain text.";
 
 /** Writes a summary as an item that its caller sends back in place of the conversation. */
 export function writeSummary(id: string, text: string): JsonRecord {
@@ -43,11 +31,6 @@ export function readSummary(item: unknown): string | undefined {
 export function isSummary(item: unknown): item is JsonRecord {
   return isRecord(item) && item.type === "compaction" &&
     isEnvelope(asString(item.encrypted_content) ?? "");
-}
-
-/** Returns the text of the user message that gives a model the summary. */
-export function summaryText(summary: string): string {
-  return `The conversation up to here was replaced by this summary. Go on from it.\n\n${summary}`;
 }
 
 /** Returns `summaryText` as an item for a vendor of this dialect. */

@@ -10,7 +10,8 @@ import { encodeAnswer } from "../answer_encoder.ts";
 import { decodeRequest } from "../request_decoder.ts";
 import { createStreamEncoder } from "../stream_encoder.ts";
 import { writeEnvelope } from "./envelope.ts";
-import { readSummary, summaryQuestion, summaryText, writeSummary } from "./summary.ts";
+import { summaryQuestion, summaryText } from "../../../kernel/summary.ts";
+import { readSummary, writeSummary } from "./summary.ts";
 
 type Json = Record<string, unknown>;
 

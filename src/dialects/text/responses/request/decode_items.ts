@@ -16,7 +16,8 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
-import { isSummary, readSummary, summaryQuestion, summaryText } from "../conversation/summary.ts";
+import { summaryQuestion, summaryText } from "../../../kernel/summary.ts";
+import { isSummary, readSummary } from "../conversation/summary.ts";
 import { requirePairs } from "./pairing.ts";
 import { requireTexts } from "../../../kernel/read_content.ts";
 
