@@ -7,7 +7,7 @@ import { ChunkWatch, CountedMessage } from "./counted_message.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
-import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
+import { endInStages, type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_http.ts";
 import { Valve } from "./valve.ts";
 import type { OpenSocket } from "./web_socket.ts";
@@ -289,14 +289,17 @@ export class Connections {
   }
 
   /**
-   * Lets the connection's last request arrive before the socket is closed: bytes that nobody reads
-   * would reset it, and the caller would lose what it hasn't read of the answer.
+   * Lets the connection's last request arrive before the socket is closed, and what follows it: bytes
+   * that nobody reads would reset it, and the caller would lose what it hasn't read of the answer.
    */
-  #endInOrder({ connection, socket }: Held): void {
+  #endInOrder(held: Held): void {
+    const { connection, socket } = held;
     const { destroySoon } = socket;
     const endInOrder = () => {
-      if (connection.isRefused || connection.isBodyComplete) destroySoon.call(socket);
-      else socket.end();
+      if (connection.isRefused) destroySoon.call(socket);
+      else if (!connection.isBodyComplete) socket.end();
+      else if (held.last !== undefined) endInStages(socket);
+      else destroySoon.call(socket);
     };
     socket.destroySoon = endInOrder;
   }

@@ -162,6 +162,22 @@ for (const isTls of [false, true]) {
     await within(10_000, listener.drain(60_000));
   });
 
+  Deno.test(`what comes once that answer is sent doesn't cut it off${over}`, async () => {
+    // The system holds all of it.
+    const length = 300_000;
+    const listener = await open(() => new Response("x".repeat(length)), {}, tls);
+    for (const isEarly of [true, false]) {
+      using caller = await dial(listener.port, isTls ? testCertificate : undefined);
+      await caller.send(last + (isEarly ? get : ""));
+      await pause(50);
+      await caller.send(get.repeat(5_000));
+      await pause(50);
+      const [, body] = (await caller.rest()).split("\r\n\r\n");
+      assert.equal(body?.length, length, `early: ${isEarly}`);
+    }
+    await within(10_000, listener.drain(60_000));
+  });
+
   Deno.test(`a caller that leaves after such bytes is noticed${over}`, async () => {
     const begun = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();

@@ -20,8 +20,8 @@ export interface Refusal {
 }
 
 /**
- * How long, and for how many more bytes, a refused connection stays open, so that a caller that
- * goes on sending can read the answer.
+ * How long, and for how many more bytes, a connection stays open after its last answer, so that a
+ * caller that goes on sending can read it.
  */
 const lingerMs = 1_000;
 const lingerBytes = 1024 * 1024;
@@ -34,6 +34,18 @@ export function refuse(socket: Socket, refusal: Refusal): void {
   deafen(socket);
   if (!socket.writable) return void socket.destroy();
   socket.end(textOf(refusal));
+  linger(socket);
+}
+
+/** Ends a connection in stages (RFC 9112 §9.6): it is closed once its caller has closed it. */
+export function endInStages(socket: Socket): void {
+  socket.end();
+  if (socket.writableFinished) linger(socket);
+  else socket.once("finish", () => linger(socket));
+}
+
+/** Gives the caller a moment to close the connection. */
+function linger(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), lingerMs);
   socket.once("close", () => clearTimeout(timer));
 }
