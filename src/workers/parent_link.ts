@@ -31,7 +31,7 @@ export interface ParentLink extends Siblings {
 
 /** The part of Node's `process` that a process with a channel has. */
 interface ChannelProcess {
-  readonly send?: ((message: unknown) => unknown) | undefined;
+  readonly send?: ((message: unknown, sent: () => void) => unknown) | undefined;
   on(event: string, listener: (message: unknown) => void): unknown;
 }
 
@@ -48,7 +48,8 @@ export function openParentLink(
   }
   const answering = Promise.withResolvers<(question: Question) => Promise<unknown>>();
   const channel = new Channel({
-    send: (message) => void own.send?.(message),
+    // Without a callback a message that can no longer be sent would end the process.
+    send: (message) => void own.send?.(message, () => {}),
     onNotice: ({ kind }) => {
       if (kind === "stop") stop();
       if (kind === "reload") reload();
