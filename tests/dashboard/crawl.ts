@@ -78,6 +78,13 @@ export function attribute(element: Element, name: string): string | undefined {
   return element.attrs.find((one) => one.name === name)?.value;
 }
 
+/** The text that a screen reader reads of an element. */
+export function textOf(element: Element): string {
+  return element.childNodes.map((child) =>
+    "value" in child ? child.value : "tagName" in child ? textOf(child) : ""
+  ).join("");
+}
+
 function elementsOf(node: DefaultTreeAdapterTypes.ParentNode): Element[] {
   return node.childNodes.flatMap((child) =>
     "tagName" in child ? [child, ...elementsOf("content" in child ? child.content : child)] : []

@@ -1,7 +1,7 @@
 /** The whole dashboard, found by its own links, so that a new page is looked at without being named. */
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
-import { attribute, crawl, type CrawledPage } from "./crawl.ts";
+import { attribute, crawl, type CrawledPage, textOf } from "./crawl.ts";
 import { type Ids, leaveTraces, script } from "./traces.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
@@ -88,6 +88,25 @@ Deno.test("every page is HTML that a strict parser takes, with nothing inline", 
       }
     }
   }
+});
+
+Deno.test("links that read the same lead to the same place, whatever list of them is read", () => {
+  const found: string[] = [];
+  for (const { address, elements } of world().pages) {
+    const targets = new Map<string, string>();
+    for (const link of elements) {
+      // A list's rows are read with their other cells, and a menu's files after its button.
+      const isApart = attribute(link, "class") === "row-link" || attribute(link, "download") === "";
+      if (link.tagName !== "a" || isApart) continue;
+      const href = attribute(link, "href") ?? "";
+      const text = textOf(link).trim();
+      // A caller gave its app and its user the same name.
+      if (text.includes("canary")) continue;
+      if ((targets.get(text) ?? href) !== href) found.push(`${address}: ${text} ${href}`);
+      targets.set(text, href);
+    }
+  }
+  assert.deepEqual(found, []);
 });
 
 Deno.test("what callers named their things is text on every page", () => {

@@ -70,7 +70,10 @@ function Payload({ title, side, payload, id }: {
         {shown.isWhole && payload.isWhole
           ? null
           : <span class="muted">{`This is the beginning. `}</span>}
-        <a href={href}>{shown.isWhole && payload.isWhole ? "Open as text" : "Show all as text"}</a>
+        <a href={href}>
+          {shown.isWhole && payload.isWhole ? "Open as text" : "Show all as text"}
+          <span class="visually-hidden">{`: ${title}`}</span>
+        </a>
       </p>
     </details>
   );
