@@ -88,6 +88,8 @@ Deno.test("a refused call says code, field, account, key and model in the log, a
   }
   assert.ok((await owner.get(`${list}?request=find-me-scope`)).text.includes(">of a test</td>"));
   const { text } = await owner.get(list);
+  // The page shows seven days unless others are chosen, so its lead names no other span.
+  assert.match(text, /class="lead">[^<]*vendor was called\. Kept for 30 days\.</);
   assert.match(text, /<strong>6 refused requests<\/strong>/);
   assert.ok(text.includes("vendor-c/claude-haiku-4-5"));
   const byCode = (await owner.get(`${list}?code=permission_denied`)).text;

@@ -145,8 +145,11 @@ function BudgetTable(
           </td>
           <td data-label="Per">{budget.per}</td>
           <td class="number" data-label="Spent">
-            <LimitBadge share={shareSpent(budget.spentNanos, limitAt(budget, request.now))} />{" "}
-            {usd(budget.spentNanos)}
+            <div>
+              <LimitBadge share={shareSpent(budget.spentNanos, limitAt(budget, request.now))} />
+              {" "}
+              {usd(budget.spentNanos)}
+            </div>
           </td>
           <td class="number" data-label="Limit">
             {usd(limitAt(budget, request.now))}
