@@ -93,6 +93,12 @@ export const clients: readonly Client[] = [
     "@langchain/google-genai@2.3.2",
     "langchain@1.5.14",
   ], ["chat", "responses", "messages", "generate"]),
+  node("llamaindex-js", [
+    "llamaindex@0.12.1",
+    "@llamaindex/openai@0.4.22",
+    "@llamaindex/anthropic@0.3.26",
+    "@llamaindex/google@0.4.0",
+  ], ["chat", "responses", "messages", "generate"]),
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.59.0"], ["responses", "chat"]),
   go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
