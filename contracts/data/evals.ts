@@ -105,7 +105,8 @@ export const createEval = defineContract({
   body: evalRequest,
   status: 202,
   answer: evalAccepted,
-  errors: ["model_not_found", "vendor_not_configured", "idempotency_conflict"],
+  // `invalid_request`: with a vendor key of the dual-key form.
+  errors: ["invalid_request", "model_not_found", "vendor_not_configured", "idempotency_conflict"],
 });
 
 export const listEvals = defineContract({

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { createEval } from "../../contracts/data/evals.ts";
 import { Buffer } from "node:buffer";
 import { getEval, listEvals } from "../../contracts/data/evals.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
@@ -357,4 +358,5 @@ Deno.test("a vendor key of the dual-key form is not kept, so a run with it is re
     },
     unexpected: [vendorKey],
   });
+  assert.ok(createEval.codes.includes("invalid_request"), "the document says so");
 });

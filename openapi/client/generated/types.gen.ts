@@ -9539,6 +9539,8 @@ export type CreateEvalErrors = {
      * `missing_required_field`: A required field is missing.
      *
      * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
      */
     400: ServiceError;
     /**
