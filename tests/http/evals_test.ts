@@ -1,7 +1,6 @@
 import assert from "@std/assert";
-import { createEval } from "../../contracts/data/evals.ts";
 import { Buffer } from "node:buffer";
-import { getEval, listEvals } from "../../contracts/data/evals.ts";
+import { createEval, getEval, listEvals } from "../../contracts/data/evals.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { play } from "../support/scenarios.ts";
 import {

@@ -70,10 +70,11 @@ async function download(ctx: PageContext, request: PageRequest): Promise<Respons
   const found = await find(ctx, request);
   if (found.state !== "ready") throw new NotFound();
   const job = await ctx.exports.ready(request.accountId, found.requestId);
-  // The audit log gets its entry before any data leaves.
-  await request.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
-  return new Response(pulledStream(ctx.exports.read(job, 0, bytesSize), callerUnreadTimeout), {
+  const pieces = await ctx.exports.read(job, 0, bytesSize);
+  // The audit log gets its entry before any data leaves.
+  await request.record("export.downloaded", describe(job), requestId);
+  return new Response(pulledStream(pieces, callerUnreadTimeout), {
     headers: {
       "content-type": exportMediaType(format),
       "content-length": String(bytesSize),
