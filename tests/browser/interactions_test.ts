@@ -190,19 +190,7 @@ Deno.test("large figures, long words and names from right to left are whole on a
     assert.deepEqual(cut, [], `cut at ${width}`);
   }
   const hebrew = await call("/// APP אבג\n/// FLOW דהו\nשלום (4711)?");
-  await page.setViewportSize({ width: 1280, height: 800 });
-  await page.goto(service.baseUrl + list);
-  const { innerText } = await page.$eval(
-    "tbody td:nth-child(4)",
-    ({ innerText }) => ({ innerText }),
-  );
-  assert.equal(innerText, "אבג / דהו");
-  assert.ok(await leftOf(page, "tbody td", "אבג") < await leftOf(page, "tbody td", "דהו"));
-  await page.fill("#filter-q", "שלום");
-  const direction = `getComputedStyle(document.querySelector("#filter-q")).direction`;
-  assert.equal(await page.evaluate(direction), "rtl");
-  await page.goto(`${service.baseUrl}${list}/${hebrew}`);
-  assert.ok(await leftOf(page, ".words", "?") < await leftOf(page, ".words", "שלום"));
+  await assertRightToLeft(page, service.baseUrl + list, hebrew);
   await page.setViewportSize(phone);
   const paths = [
     `${list}/${long}`,
@@ -286,6 +274,23 @@ for (const scheme of schemesFor("axe, the pages on interactions")) {
 /** Ids of the rows that the page shows. */
 async function idsOf(page: Page): Promise<string[]> {
   return await page.$$eval("tr[data-id]", (rows) => rows.map((row) => row.dataset.id ?? ""));
+}
+
+/** A call with names and a question in Hebrew is shown in the order in which it is read. */
+async function assertRightToLeft(page: Page, address: string, id: string): Promise<void> {
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(address);
+  const { innerText } = await page.$eval(
+    "tbody td:nth-child(4)",
+    ({ innerText }) => ({ innerText }),
+  );
+  assert.equal(innerText, "אבג / דהו");
+  assert.ok(await leftOf(page, "tbody td", "אבג") < await leftOf(page, "tbody td", "דהו"));
+  await page.fill("#filter-q", "שלום");
+  const direction = `getComputedStyle(document.querySelector("#filter-q")).direction`;
+  assert.equal(await page.evaluate(direction), "rtl");
+  await page.goto(`${address}/${id}`);
+  assert.ok(await leftOf(page, ".words", "?") < await leftOf(page, ".words", "שלום"));
 }
 
 /** Returns where a text within such an element is on the screen, from the left. */
