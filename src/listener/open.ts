@@ -11,6 +11,7 @@ import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
 import { CountedMessage } from "./counted_message.ts";
 import { acceptTargetOf, listen } from "./accept_target.ts";
+import { cutOnFailure } from "./cut_answer.ts";
 import { faultOfHead, faultOfTarget } from "./head.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import { ConnectionEvents, type ConnectionListeners } from "./connection_events.ts";
@@ -85,7 +86,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   connections.most = Math.min(limits.most, options.maxByDescriptors ?? Infinity);
   const server = createServer(options);
   takeConnections(server, connections, options.tls !== undefined);
-  takeRequests(server, connections, options, handle);
+  takeRequests(server, connections, { ...options, events }, handle);
   takeSockets(server, connections, options);
   refuseTheRest(server, connections, events);
   try {
@@ -188,9 +189,13 @@ type TlsSocket = net.Socket & { _parent?: net.Socket | null };
 function takeRequests(
   server: http.Server,
   connections: Connections,
-  options: ListenOptions,
+  options: ListenOptions & { events: ConnectionEvents },
   handle: Handle,
 ): void {
+  const noteFailure = (thrown: unknown) =>
+    options.events.error("an answer broke off: its stream failed", {
+      reason: thrown instanceof Error ? thrown.name : typeof thrown,
+    });
   const answerUnreadable = () => {
     const { status, headers, body } = options.refuse("malformed");
     return new Response(body, { status, headers });
@@ -200,7 +205,9 @@ function takeRequests(
     const { incoming, outgoing } = bindings as Bindings;
     // HTTP/1.1 keeps connections open by default; callers need no header that says so.
     outgoing.removeHeader("connection");
-    return handle(request, incoming.socket.remoteAddress ?? "", incoming);
+    const answered = handle(request, incoming.socket.remoteAddress ?? "", incoming);
+    const cut = (answer: Response) => cutOnFailure(answer, outgoing, noteFailure);
+    return answered instanceof Promise ? answered.then(cut) : cut(answered);
   }, {
     // For requests of HTTP/1.0, which may name no host.
     hostname: "localhost",

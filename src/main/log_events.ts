@@ -62,6 +62,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a vendor's price list could not be read": "vendor.price_list_unread",
   "the listener stopped accepting connections; reopening its port": "listener.reopened",
   "the port could not be reopened; retrying": "listener.reopen_failed",
+  "an answer broke off: its stream failed": "listener.answer_failed",
   "no file descriptors left (ulimit -n): ending connections without a request and accepting fewer from now on":
     "listener.no_descriptors",
   "connections ended: their TLS handshake took longer than CALLER_HEAD_TIMEOUT_MS":

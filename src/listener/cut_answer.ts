@@ -1,0 +1,34 @@
+import type { ServerResponse } from "node:http";
+
+/**
+ * Makes an answer's body one that never fails for the framework, which would print the error, and
+ * send its message where nothing has been sent yet. When the stream fails, `onFailure` is called
+ * and the connection is cut, so that the caller sees that the answer is not whole.
+ */
+export function cutOnFailure(
+  answer: Response,
+  outgoing: Pick<ServerResponse, "destroy" | "destroyed">,
+  onFailure: (thrown: unknown) => void,
+): Response {
+  const { body } = answer;
+  if (body === null) return answer;
+  const reader = body.getReader();
+  // Replaced in place: another stream around this one would be a step slower, and the framework
+  // only gives an answer its length that is there at once.
+  Object.defineProperty(body, "getReader", {
+    value: () => ({
+      read: () =>
+        reader.read().catch((thrown) => {
+          // A stream may fail because its caller has left.
+          if (!outgoing.destroyed) onFailure(thrown);
+          outgoing.destroy();
+          return never;
+        }),
+      cancel: (reason: unknown) => reader.cancel(reason),
+      closed: reader.closed.catch(() => {}),
+    }),
+  });
+  return answer;
+}
+
+const never = new Promise<never>(() => {});

@@ -1,0 +1,38 @@
+import assert from "@std/assert";
+import { openTestListener as open } from "../../tests/support/listener.ts";
+import { listenersOf, pause } from "../../tests/support/raw_connection.ts";
+
+Deno.test("an answer whose stream fails is cut off, and its error is told to nobody but the log", async () => {
+  const printed: unknown[] = [];
+  const print = console.error;
+  console.error = (...all) => void printed.push(...all);
+  try {
+    for (const ms of [0, 50]) {
+      let pieces = 0;
+      const listener = await open(() =>
+        new Response(
+          new ReadableStream<Uint8Array>({
+            async pull(controller) {
+              if (pieces++ === 0) return controller.enqueue(new TextEncoder().encode("begun"));
+              if (ms > 0) await pause(ms);
+              throw new RangeError("a secret of the database");
+            },
+          }, { highWaterMark: 0 }),
+        )
+      );
+      const lines: string[] = [];
+      const note = (message: string, fields?: object) =>
+        void lines.push(`${message} ${JSON.stringify(fields)}`);
+      listener.setListeners({ ...listenersOf([]), log: { info: note, warn: note, error: note } });
+      using connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.port });
+      await connection.write(new TextEncoder().encode("GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+      const said = await new Response(connection.readable).text();
+      assert.doesNotMatch(said, /secret|Error|\r\n0\r\n\r\n$/, `${ms} ms`);
+      assert.deepEqual(lines, ['an answer broke off: its stream failed {"reason":"RangeError"}']);
+      await listener.drain(1000);
+    }
+  } finally {
+    console.error = print;
+  }
+  assert.deepEqual(printed, []);
+});
