@@ -145,15 +145,26 @@ async function readOwner(path: string): Promise<Owner | undefined> {
 
 /**
  * Returns the id under which this process holds leases: created once per `DATA_DIR`, so that a
- * restart finds its leases. The caller must have claimed the directory.
+ * restart finds its leases. A copied file counts as none, since the process that it was copied from
+ * may be running: its leases would be given back while it spends them. The caller must have claimed
+ * the directory.
  */
 export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
   const path = `${dataDir}/process-id`;
-  const existing = await Deno.readTextFile(path).then((text) => text.trim(), () => "");
-  if (/^[\w-]{8,64}$/.test(existing)) return existing;
+  const written = await Deno.readTextFile(path).then((text) => text.trim(), () => "");
+  // Earlier versions wrote no inode.
+  const [, id, inode] = /^([\w-]{8,64})(?: (\d+))?$/.exec(written) ?? [];
+  const isCopied = inode !== undefined && inode !== await inodeOf(path);
+  if (id !== undefined && !isCopied) return id;
   const made = newId();
   const fresh = `${path}.new`;
-  await Deno.writeTextFile(fresh, `${made}\n`, { mode: 0o600 });
+  await Deno.writeTextFile(fresh, "", { mode: 0o600 });
+  await Deno.writeTextFile(fresh, `${made} ${await inodeOf(fresh)}\n`);
   await Deno.rename(fresh, path);
   return made;
+}
+
+/** Without the device, whose number may be another one after a restart of the machine. */
+async function inodeOf(path: string): Promise<string> {
+  return String((await Deno.stat(path)).ino ?? 0);
 }

@@ -1,0 +1,27 @@
+import assert from "@std/assert";
+import { readProcessId } from "./data_dir.ts";
+
+Deno.test("a directory keeps its process's id, also after a move; a copy gets its own", async () => {
+  const root = await Deno.makeTempDir();
+  try {
+    let made = 0;
+    const idOf = (name: string) => readProcessId(`${root}/${name}`, () => `process-${++made}`);
+    const copy = async (from: string, to: string) => {
+      await Deno.mkdir(`${root}/${to}`);
+      await Deno.copyFile(`${root}/${from}/process-id`, `${root}/${to}/process-id`);
+    };
+    await Deno.mkdir(`${root}/first`);
+    assert.equal(await idOf("first"), "process-1");
+    await copy("first", "copy");
+    assert.equal(await idOf("copy"), "process-2");
+    await Deno.rename(`${root}/first`, `${root}/moved`);
+    assert.deepEqual([await idOf("moved"), await idOf("copy")], ["process-1", "process-2"]);
+    await Deno.mkdir(`${root}/older`);
+    await Deno.writeTextFile(`${root}/older/process-id`, "process-of-an-older-version\n");
+    assert.equal(await idOf("older"), "process-of-an-older-version");
+    await Deno.writeTextFile(`${root}/older/process-id`, "no id\n");
+    assert.equal(await idOf("older"), "process-3");
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
