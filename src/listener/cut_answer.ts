@@ -22,7 +22,8 @@ export function cutOnFailure(
           // A stream may fail because its caller has left.
           if (!outgoing.destroyed) onFailure(thrown);
           outgoing.destroy();
-          return never;
+          // One of its own: a shared one would hold all that has ever waited for it.
+          return new Promise<never>(() => {});
         }),
       cancel: (reason: unknown) => reader.cancel(reason),
       closed: reader.closed.catch(() => {}),
@@ -30,5 +31,3 @@ export function cutOnFailure(
   });
   return answer;
 }
-
-const never = new Promise<never>(() => {});

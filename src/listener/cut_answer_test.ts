@@ -1,6 +1,10 @@
 import assert from "@std/assert";
+import type { ServerResponse } from "node:http";
+import v8 from "node:v8";
+import vm from "node:vm";
 import { openTestListener as open } from "../../tests/support/listener.ts";
 import { listenersOf, pause } from "../../tests/support/raw_connection.ts";
+import { cutOnFailure } from "./cut_answer.ts";
 
 Deno.test("an answer whose stream fails is cut off, and its error is told to nobody but the log", async () => {
   const printed: unknown[] = [];
@@ -35,4 +39,20 @@ Deno.test("an answer whose stream fails is cut off, and its error is told to nob
     console.error = print;
   }
   assert.deepEqual(printed, []);
+});
+
+Deno.test("an answer that was cut off stays in nobody's memory", async () => {
+  v8.setFlagsFromString("--expose-gc");
+  const gc: () => void = vm.runInNewContext("gc");
+  const read = () => {
+    const body = new ReadableStream({ pull: () => Promise.reject(new RangeError("failed")) });
+    const outgoing = { destroyed: false, destroy: () => outgoing as unknown as ServerResponse };
+    const reader = cutOnFailure(new Response(body), outgoing, () => {}).body!.getReader();
+    void reader.read().then(() => reader);
+    return new WeakRef(reader);
+  };
+  const reader = read();
+  await pause(1);
+  gc();
+  assert.equal(reader.deref(), undefined);
 });
