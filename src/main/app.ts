@@ -1,4 +1,5 @@
 import { answerProbes } from "../http/middleware/answer_probes.ts";
+import { cancelHeadBody } from "../http/middleware/head_answers.ts";
 import { Hono, type HonoRequest, type MiddlewareHandler } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
@@ -93,6 +94,7 @@ export function createApp(
   app.use(setRequestContext(contexts));
   app.use(secure(errorDialect));
   app.use(logAccess(accessLog));
+  app.get("*", cancelHeadBody);
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   const metricsText = services.siblings.metrics ?? (() => metrics.text());

@@ -53,9 +53,29 @@ async function prove(url: string | undefined): Promise<void> {
     assert.ok(whole === direct, "the file is what the direct form says");
     assert.equal(JSON.parse(whole).length, rows);
     if (!url) await onlyTheWholeFile(dataDir);
+    const head = await fetch(`${service.baseUrl}${path}/${id}/stream`, {
+      method: "HEAD",
+      headers: headers(key),
+    });
+    assert.equal(
+      head.headers.get("content-length"),
+      String(new TextEncoder().encode(whole).length),
+    );
+    const open = Array.from(Deno.readDirSync(`/proc/${service.pid}/fd`), ({ name }) => name)
+      .map((name) => linkOf(`/proc/${service.pid}/fd/${name}`));
+    assert.deepEqual(open.filter((file) => file.includes(id)), [], "HEAD leaves no file open");
   } finally {
     await Deno.remove(dataDir, { recursive: true });
     await Deno.remove(other, { recursive: true });
+  }
+}
+
+/** Returns the file of a descriptor; "" if it has been closed meanwhile. */
+function linkOf(descriptor: string): string {
+  try {
+    return Deno.readLinkSync(descriptor);
+  } catch {
+    return "";
   }
 }
 
