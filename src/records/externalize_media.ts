@@ -1,5 +1,6 @@
 import { parseExactly } from "../base/exact_json.ts";
 import { sha256Steps } from "../base/hash.ts";
+import { copyOf } from "../base/own_text.ts";
 import { longStringsSteps, type PlacedString } from "../base/json_strings.ts";
 import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
 import { isMediaField, type MediaField } from "../dialects/kernel/media_field.ts";
@@ -57,7 +58,8 @@ export function* externalizeMediaSteps(
     edits.push({ start: found.start, end: found.end, text: named });
   }
   if (media === undefined) return { text, media: [] };
-  return { text: ownText(splice(text, edits)), media: [...media.values()] };
+  // A copy, since slices hold the whole original text, media included, in memory.
+  return { text: copyOf(splice(text, edits)), media: [...media.values()] };
 }
 
 /** Returns what replaces media in a payload. */
@@ -104,11 +106,6 @@ function* mediaOf(content: Uint8Array, declaredType: string | undefined): Steps<
     mimeType: base64Source(head, declaredType).mimeType,
     content,
   };
-}
-
-/** A copy: a slice would keep the whole original text, media included, in memory. */
-function ownText(text: string): string {
-  return new TextDecoder().decode(new TextEncoder().encode(text));
 }
 
 /** Longest part of a `data:` address before the data. */
