@@ -99,9 +99,13 @@ export class WorkerGroup {
   async start(): Promise<string> {
     this.#superviseAll();
     const [first, ...others] = this.#seats;
-    const { address } = await this.#spawn(first!, true).ready.promise;
-    if (this.#isStopping) throw new Error("the workers are stopped");
-    await Promise.all(others.map((seat) => this.#spawn(seat, false).ready.promise));
+    const readyIn = async (seat: Seat) => {
+      const ready = await this.#spawn(seat, seat === first).ready.promise;
+      if (this.#isStopping) throw new Error("the workers are stopped");
+      return ready;
+    };
+    const { address } = await readyIn(first!);
+    await Promise.all(others.map(readyIn));
     const lost = this.#seats.find(({ running }) => running === undefined);
     if (lost) throw new Error(`worker ${lost.index} ended while the others started`);
     this.#isStarted = true;

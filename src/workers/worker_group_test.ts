@@ -197,6 +197,18 @@ Deno.test("a stop while the first worker starts lets it end and starts no others
   assert.equal(spawned.length, 1);
 });
 
+Deno.test("a worker that becomes ready during a stop doesn't complete the start", async () => {
+  const { group, spawned } = setup(2);
+  const started = group.start();
+  spawned[0]!.ready();
+  await settle();
+  const stopped = group.stop();
+  spawned[1]!.ready();
+  await assert.rejects(started, /the workers are stopped/);
+  for (const one of spawned) one.end(0);
+  assert.equal(await stopped, true);
+});
+
 Deno.test("a question goes to the others, and who ends meanwhile is left out", async () => {
   const { spawned } = await started(3);
   spawned[0]!.ask(5, "flush");
