@@ -273,6 +273,7 @@ const rows: readonly VendorRow[] = [
       "anthropic-user-profile*",
       "anthropic-workspace*",
     ],
+    compacts: true,
     quirks: { signedThinking: anyModel },
     keyForm: /^sk-ant-/,
     sharesWith: "vendor-c",

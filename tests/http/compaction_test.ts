@@ -160,8 +160,8 @@ function anthropic(): Anthropic {
   return new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
 }
 
-/** Models whose vendors speak other dialects than messages. */
-const others = ["vendor-b/gpt-4.1", ...models.slice(1)];
+/** Models of all vendors but Anthropic; the last one's speaks messages, and knows no summaries. */
+const others = ["vendor-b/gpt-4.1", ...models.slice(1), "vendor-f/openai/gpt-5-mini"];
 
 type Turns = Anthropic.Beta.BetaMessageParam[];
 

@@ -136,15 +136,17 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
 }
 
 /**
- * Returns the thinking, searches and calls in a request that the vendor refuses. A strict caller's
- * stay as they are.
+ * Returns the thinking, searches and calls in a request that the vendor refuses, and summaries that
+ * the service had written, which no vendor reads. A strict caller's stay as they are.
  */
 export function unsignedThinking(
   { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,
 ): UnsignedThinking | undefined {
-  const refuses = target.vendor.quirks.signedThinking?.test(target.model) === true;
-  if (!refuses || translationMode(caller) === "strict") return undefined;
-  return dialect.unsignedThinking?.(body, target.model);
+  if (translationMode(caller) === "strict") return undefined;
+  const unsigned = dialect.unsignedThinking?.(body, target.model);
+  if (target.vendor.quirks.signedThinking?.test(target.model) === true) return unsigned;
+  const { summaries } = unsigned ?? {};
+  return summaries?.size ? { blocks: new Map(), summaries, switchesOff: false } : undefined;
 }
 
 /**

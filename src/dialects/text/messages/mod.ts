@@ -8,7 +8,7 @@ import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath, withoutRefused } from "./models.ts";
 import { naming } from "./naming.ts";
-import { decodeRequest } from "./request_decoder.ts";
+import { asksForSummary, decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import { unsignedThinking } from "./request/unsigned_thinking.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
@@ -25,6 +25,7 @@ export const messages: Dialect = {
   decodeRequest,
   encodeRequest,
   hostedWork,
+  asksForSummary,
   unsignedThinking,
   countHosted: countSearches,
   upstreamPath,

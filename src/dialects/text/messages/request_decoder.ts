@@ -16,7 +16,7 @@ import { memberPath, numberAt, objectAt, oneOf, stringsAt, textAt } from "../../
 import { summaryQuestion } from "../../kernel/summary.ts";
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields, unknownFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
@@ -105,6 +105,11 @@ function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): nu
   // The caller wants nothing written, only the prompt cached: no other dialect can do that.
   unsupported.push({ path: "max_tokens", value, weight: "meaning" });
   return 1;
+}
+
+/** Whether a request asks for a summary of its conversation in place of an answer. */
+export function asksForSummary(body: unknown): boolean {
+  return asRecord(asRecord(body).compaction).type === "summarize";
 }
 
 /**
