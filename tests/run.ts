@@ -12,7 +12,7 @@ import { testFiles, type TestGroup, testGroups } from "./run/files.ts";
 import { bundledProgram, dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
 import { makeMemoryFolder } from "./run/memory_folder.ts";
 import { runInMemory } from "./run/memory_mount.ts";
-import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
+import { type Outcome, outcomeLine, requireMatch, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
 import { slowestLines } from "./run/slowest.ts";
 import { costLines, type FileCost, timeFiles } from "./run/times.ts";
@@ -82,7 +82,13 @@ async function run(
     return;
   }
   if (!whole) {
-    for (const group of groups) record(await tests(gate, group, { ...options, jobs: cores }));
+    const ran: Outcome[] = [];
+    for (const group of groups) {
+      const outcome = await tests(gate, group, { ...options, jobs: cores });
+      record(outcome);
+      ran.push(outcome);
+    }
+    requireMatch(ran);
     return;
   }
   const checked = staticChecks(gate, record);

@@ -96,7 +96,8 @@ export async function tests(gate: Gate, group: TestGroup, options: TestOptions):
     : group.files;
   const ended = await deno({ ...gate, env }, [...args, ...files], silenceMs);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
-  const outcome = judgeTests(group.name, group.files, ended, junit);
+  const isFiltered = options.filter !== null;
+  const outcome = judgeTests(group.name, group.files, ended, junit, { isFiltered });
   return { ...outcome, slowest: group.files.length > 10 ? slowestFiles(ended.output, 10) : [] };
 }
 

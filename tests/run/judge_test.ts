@@ -67,6 +67,15 @@ Deno.test("a file that registers no test is a failure", () => {
   assert.deepEqual(outcome.notes, ["failed b_test.ts: registers no test"]);
 });
 
+Deno.test("a file of whose tests a filter leaves none is no failure, unless it throws at import", () => {
+  const files = ["a_test.ts", "b_test.ts"];
+  const found = judgeTests("unit", files, ended(0), passing, { isFiltered: true });
+  assert.deepEqual([found.passed, found.notes], [1, []]);
+  const output = " ERRORS \n\nboom\n\n FAILURES \n\n./b_test.ts (uncaught error)\n";
+  const broken = judgeTests("unit", files, ended(1, output), passing, { isFiltered: true });
+  assert.deepEqual(broken.notes, ["failed b_test.ts failed outside a test"]);
+});
+
 Deno.test("a run that dies without a word is a failure", () => {
   const died = judgeTests("unit", ["a_test.ts"], ended(139, "panicked"), "");
   assert.equal(died.failed, 1);

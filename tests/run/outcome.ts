@@ -34,6 +34,12 @@ export function total(outcomes: readonly Outcome[], inCi: boolean): Totals {
   return sum;
 }
 
+/** Throws if no group has a test that fits: a misspelt word of a name would pass otherwise. */
+export function requireMatch(groups: readonly Outcome[]): void {
+  if (groups.some(({ passed, failed, skipped }) => passed + failed + skipped > 0)) return;
+  throw new Error("No test fits these arguments.");
+}
+
 /** The last line of a run, which other programs read: `N passed, N failed[, N skipped]`. */
 export function totalsLine(totals: Totals): string {
   const line = `${totals.passed} passed, ${totals.failed} failed`;

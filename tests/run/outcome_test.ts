@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { type Outcome, outcomeLine, total, totalsLine } from "./outcome.ts";
+import { type Outcome, outcomeLine, requireMatch, total, totalsLine } from "./outcome.ts";
 
 function outcome(passed: number, failed: number, skipped: number): Outcome {
   return { name: "unit", passed, failed, skipped, seconds: 1.25, notes: [], details: "" };
@@ -15,6 +15,13 @@ Deno.test("the last line has counts only, and skips only when there are some", (
 
 Deno.test("in CI a skip counts as a failure", () => {
   assert.equal(totalsLine(total([outcome(3, 0, 2)], true)), "3 passed, 2 failed");
+});
+
+Deno.test("a run of chosen tests in which no test fits is a failure", () => {
+  assert.throws(() => requireMatch([outcome(0, 0, 0), outcome(0, 0, 0)]), /No test fits/);
+  for (const one of [outcome(1, 0, 0), outcome(0, 1, 0), outcome(0, 0, 1)]) {
+    requireMatch([outcome(0, 0, 0), one]);
+  }
 });
 
 Deno.test("a step's line says how it ended", () => {
