@@ -2,20 +2,24 @@ import type { Child } from "hono/jsx";
 
 /**
  * A part of a page that updates itself while `on`, for work in progress: `refresh.js` fetches the
- * page again and replaces the part. Without scripts people reload the page.
+ * page again, replaces the part, and writes each new state beside it for screen readers. Without
+ * scripts people reload the page.
  */
 export function Live({ id, on, children }: { id: string; on: boolean; children?: Child }) {
   return (
-    <div id={id} class="live" {...(on ? { "data-live": "" } : {})}>
-      {on
-        ? (
-          <noscript>
-            <p class="hint">Reload the page to see the progress.</p>
-          </noscript>
-        )
-        : null}
-      {children}
-    </div>
+    <>
+      <div id={id} class="live" {...(on ? { "data-live": "" } : {})}>
+        {on
+          ? (
+            <noscript>
+              <p class="hint">Reload the page to see the progress.</p>
+            </noscript>
+          )
+          : null}
+        {children}
+      </div>
+      <p class="visually-hidden live-status" role="status"></p>
+    </>
   );
 }
 

@@ -61,6 +61,9 @@ Deno.test("what is under way is shown as it goes on, by itself", async () => {
   await page.waitForSelector("#run .badge:has-text('Done')");
   assert.equal(page.url(), address);
   assert.equal(await page.locator("[data-live]").count(), 0, "then it rests");
+  // Nothing else tells it to people who don't see the page change.
+  const status = page.locator(".live-status[role=status]");
+  assert.equal(await status.textContent(), "vendor-b/gpt-6-luna: Done");
   assert.deepEqual(world.complaints, []);
 });
 
@@ -91,6 +94,8 @@ Deno.test("a file is made, fetched and data deleted without script, by keyboard"
   await page.keyboard.press("Enter");
   await page.waitForURL(/deletion\/[0-9a-f-]{36}$/);
   await reloadUntil(page, "text=Download receipt");
+  await page.emulateMedia({ media: "print" });
+  assert.ok(await page.isVisible("dt:has-text('Completed')"), "a receipt can be printed");
 });
 
 /** As people do who have no script: now and then. */

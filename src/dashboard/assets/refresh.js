@@ -1,5 +1,6 @@
 // Keeps work in progress up to date: fetches the page again and replaces its elements marked
-// `data-live`, which are matched by id. Without this script people reload the page.
+// `data-live`, which are matched by id. New states of jobs are announced to screen readers. Without
+// this script people reload the page.
 
 const everyMs = 2000;
 const slowestMs = 30_000;
@@ -30,14 +31,40 @@ async function replace(/** @type {HTMLElement[]} */ parts) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of parts) {
       const next = page.getElementById(part.id);
-      if (next) part.replaceWith(next);
-      else delete part.dataset.live;
+      if (!next) {
+        delete part.dataset.live;
+        continue;
+      }
+      const before = statesIn(part);
+      part.replaceWith(next);
+      announce(statesIn(next).filter((one) => !takeOut(before, one)));
     }
     document.dispatchEvent(new Event("replaced"));
     return true;
   } catch {
     return false;
   }
+}
+
+/** Returns each job's name and state. Figures of the progress aren't among them: they change often. */
+function statesIn(/** @type {HTMLElement} */ part) {
+  return [...part.querySelectorAll(".badge")].map((badge) => {
+    const named = badge.closest("tr")?.cells[0] ?? document.querySelector("h1");
+    // A relative time is another one a minute later.
+    const name = named?.querySelector("time")?.title ?? named?.innerText;
+    return `${name}: ${badge.textContent}`.replace(/\s+/g, " ");
+  });
+}
+
+/** Removes the first element that equals `one`, if any, and returns whether there was one. */
+function takeOut(/** @type {string[]} */ list, /** @type {string} */ one) {
+  const at = list.indexOf(one);
+  return at >= 0 && list.splice(at, 1).length > 0;
+}
+
+function announce(/** @type {string[]} */ states) {
+  const status = document.querySelector(".live-status");
+  if (status && states.length > 0) status.textContent = states.join(", ");
 }
 
 setTimeout(() => refresh(everyMs), everyMs);
