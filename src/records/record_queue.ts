@@ -110,9 +110,13 @@ const mediaWeight = 2;
 
 /** Returns the weight of a record, in the units of `MemoryLimit.chars`. */
 export function weigh(row: SettledCall): number {
-  const { requestText, responseText, retained, media } = row;
-  const response = retained?.response;
-  const responseChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + responseChars +
-    mediaWeight * mediaBytes(media) + 1000;
+  const { retained, media } = row;
+  const texts = [
+    ...[row.requestText, row.responseText, row.usageRawText, ...row.translationLoss],
+    ...[retained?.response?.inputItemsText, retained?.response?.answerText],
+    retained?.background?.answerText,
+    ...(retained?.reasoning ?? []).map(({ reasoningText }) => reasoningText),
+  ];
+  const units = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+  return units + mediaWeight * mediaBytes(media) + 1000;
 }

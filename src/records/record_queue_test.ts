@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { RecordQueue, weigh } from "./record_queue.ts";
 
 /** A queue that has room for two records in memory, and a journal that takes the others. */
@@ -52,4 +53,33 @@ Deno.test("the order is lost with a record that can't be spilled, until nothing 
   assert.equal(queue.isInOrder, false);
   queue.remove(1);
   assert.equal(queue.isInOrder, true);
+});
+
+Deno.test("a record weighs all of its texts: reasoning for later turns, usage and losses too", () => {
+  const text = "x".repeat(1000);
+  const bare = weigh(interactionRow("a"));
+  const answer = { responseId: "resp", inputItemsText: text, answerText: text };
+  const more: Record<string, Partial<SettledCall>> = {
+    reasoning: { retained: { reasoning: [{ callId: "call", reasoningText: text }] } },
+    response: { retained: { reasoning: [], response: { ...answer, itemIds: [], sources: [] } } },
+    background: {
+      retained: {
+        reasoning: [],
+        background: { responseId: "resp", state: "completed", answerText: text },
+      },
+    },
+    usage: { usageRawText: text },
+    losses: { translationLoss: [text, text] },
+  };
+  const added = Object.entries(more).map(([name, part]) => [
+    name,
+    weigh(interactionRow("a", part)) - bare,
+  ]);
+  assert.deepEqual(added, [
+    ["reasoning", 1000],
+    ["response", 2000],
+    ["background", 1000],
+    ["usage", 1000],
+    ["losses", 2000],
+  ]);
 });
