@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { heldBytes } from "../../tests/support/held_bytes.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { boundPayload, capPayload } from "./payload.ts";
 
@@ -24,6 +25,18 @@ Deno.test("a large payload under the cap is the same text", () => {
   const text = "x".repeat(1_000_000);
   assert.deepEqual(capPayload(text, 1_000_000), { text, truncated: false });
   assert.equal(capPayload(text, 999_999).text.length, 999_999);
+});
+
+Deno.test("a cut payload holds nothing of the rest in memory", () => {
+  const held = heldBytes(() =>
+    Array.from({ length: 10 }, (_, n) => {
+      const long = JSON.parse(`"${n}${"x".repeat(4_000_000)}"`) as string;
+      const { text } = capPayload(long, 1000);
+      assert.equal(text, long.slice(0, 1000));
+      return text;
+    })
+  );
+  assert.ok(held < 10_000_000, `${held} bytes`);
 });
 
 const fields: readonly MediaField[] = [{ parent: "image_url", key: "url" }];

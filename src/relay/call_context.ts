@@ -1,3 +1,4 @@
+import { ownText } from "../base/own_text.ts";
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
@@ -32,7 +33,7 @@ export function clientOf(caller: Pick<CallContext, "header">): string | undefine
   const product = caller.header("user-agent")?.trimStart();
   if (!product) return undefined;
   const end = product.search(/\s/);
-  return product.slice(0, end < 0 ? maxClientLength : Math.min(end, maxClientLength));
+  return ownText(product, end < 0 ? maxClientLength : Math.min(end, maxClientLength));
 }
 
 const maxClientLength = 100;

@@ -1,4 +1,5 @@
 import { nanosToUsd } from "../base/money.ts";
+import { ownText } from "../base/own_text.ts";
 import type {
   InteractionStatus,
   ObservedCall,
@@ -136,7 +137,7 @@ function answerAttributes({ call, responseModel }: EndedCall): Record<string, Sp
   return {
     ...(responseModel === undefined
       ? {}
-      : { "gen_ai.response.model": responseModel.slice(0, 256) }),
+      : { "gen_ai.response.model": ownText(responseModel, 256) }),
     ...(call.inputTokens === null ? {} : { "gen_ai.usage.input_tokens": call.inputTokens }),
     ...(call.outputTokens === null ? {} : { "gen_ai.usage.output_tokens": call.outputTokens }),
     ...(call.finishReason === null

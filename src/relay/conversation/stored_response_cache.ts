@@ -101,6 +101,8 @@ class CachedResponses implements StoredResponseCache {
   }
 
   remember(interaction: SettledCall): void {
+    // At every call: those that retain nothing may be all that follow.
+    this.#forgetOld();
     const { accountId, transactionId, retained } = interaction;
     if (!retained || this.#isErased(interaction)) return;
     if (retained.response && !retained.response.sources.some((id) => this.#gone.has(id))) {

@@ -5,6 +5,7 @@ import type {
   StoredResponseFields,
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
+import { heldBytes } from "../../../tests/support/held_bytes.ts";
 import { interactionRow } from "../../../tests/support/interaction_row.ts";
 import { Fault } from "../../shared/fault.ts";
 import { createStoredResponseCache, type Wait, waitsForOthers } from "./stored_response_cache.ts";
@@ -165,4 +166,16 @@ Deno.test("a process that doesn't write in time ends the search: nothing counts 
     (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable",
   );
   assert.deepEqual(limits, [10_000]);
+});
+
+Deno.test("a text is not held after its five seconds, if no later call retains anything", () => {
+  const { clock, memory } = setUp();
+  const held = heldBytes(() => {
+    const answerText = JSON.parse(`"${"x".repeat(20_000_000)}"`);
+    memory.remember(callWith({ response: { ...response, answerText } }));
+    clock.advance(5_000);
+    memory.remember(interactionRow("t2"));
+    return memory;
+  });
+  assert.ok(held < 10_000_000, `${held} bytes`);
 });
