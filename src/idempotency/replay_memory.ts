@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { copyOf } from "../base/own_text.ts";
 import { bareInteraction, type Interaction, type SettledCall } from "../shared/interaction.ts";
 import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
 
@@ -23,6 +24,7 @@ export interface RememberedAnswer {
 /** How long a stored answer is remembered here too: repeats come within seconds. */
 const savedMs = 5 * 60_000;
 const unsavedMs = 24 * 60 * 60_000;
+/** Of bodies, headers and ids. */
 const maxBytes = 64 * 1024 * 1024;
 /** Each answer comes with its claim and its call, so many small ones take more than their bytes. */
 const maxAnswers = 50_000;
@@ -51,7 +53,8 @@ export class ReplayMemory {
     this.#drop(claim.key);
     const remembered: RememberedAnswer = {
       claim,
-      answer,
+      // Copies: a header refers to all headers of the vendor's answer.
+      answer: { ...answer, headers: copied(answer.headers) },
       settled: settled && bareInteraction(settled),
       atMs: this.#clock.monotonicMs(),
       isSaved: false,
@@ -61,7 +64,7 @@ export class ReplayMemory {
       isBare: false,
     };
     this.#remembered.set(claim.key, remembered);
-    this.#bytes += answer.body.length;
+    this.#bytes += bytesOf(answer);
     this.#makeRoom();
     return remembered;
   }
@@ -145,8 +148,18 @@ export class ReplayMemory {
   #drop(key: string): void {
     const remembered = this.#remembered.get(key);
     if (remembered === undefined) return;
-    this.#bytes -= remembered.answer.body.length;
+    this.#bytes -= bytesOf(remembered.answer);
     this.#remembered.delete(key);
     this.#saved.delete(remembered);
   }
+}
+
+/** Bytes of an answer's body and headers, and of the ids of the calls whose text it repeats. */
+function bytesOf({ body, headers, sources = [] }: StoredAnswer): number {
+  const texts = [...Object.values(headers), ...sources];
+  return texts.reduce((sum, text) => sum + text.length, body.length);
+}
+
+function copied(headers: StoredAnswer["headers"]): StoredAnswer["headers"] {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, copyOf(value)]));
 }

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { heldBytes } from "../../tests/support/held_bytes.ts";
 import { ReplayMemory } from "./replay_memory.ts";
 
 function setUp() {
@@ -8,11 +9,11 @@ function setUp() {
   const put = (
     key: string,
     isSaved: boolean,
-    { bytes = 10, transactionId = key as string | null } = {},
+    { bytes = 10, headers = {}, transactionId = key as string | null } = {},
   ) => {
     const claim = { key, fingerprint: "f", claimId: `claim of ${key}`, accountId: 1 };
     const body = new Uint8Array(bytes);
-    const answer = { status: 200, headers: {}, body, streamed: false, transactionId };
+    const answer = { status: 200, headers, body, streamed: false, transactionId };
     const remembered = memory.put(claim, answer, undefined);
     if (isSaved) memory.saved(remembered);
     return remembered;
@@ -68,6 +69,22 @@ Deno.test("64 MiB are held: the oldest go first, but those that the store lacks 
   assert.deepEqual(memory.unsaved().map(({ claim }) => claim.key), ["late", "unsaved"]);
   assert.equal(unsaved.isBare, true);
   assert.equal(unsaved.answer.body.length, 0, "its text is gone");
+});
+
+Deno.test("headers take room, and hold nothing of the vendor's other headers in memory", () => {
+  const { memory, put } = setUp();
+  const headers = { "x-translation-loss": "f".repeat(mebibyte) };
+  for (let n = 0; n < 65; n++) put(`${n}`, true, { bytes: 0, headers });
+  assert.deepEqual([memory.find("0"), memory.find("64")?.isSaved], [undefined, true]);
+  const held = heldBytes(() => {
+    const { memory, put } = setUp();
+    for (let n = 0; n < 1000; n++) {
+      const [name, version] = `openai-version: 2020-10-01-${n}; ${"x".repeat(9000)}`.split(/: |; /);
+      put(`${n}`, true, { headers: { [name!]: version } });
+    }
+    return memory;
+  });
+  assert.ok(held < 3 * mebibyte, `${held} bytes`);
 });
 
 Deno.test("of answers without their texts the newest 10,000 stay, and none that charged nothing", () => {
