@@ -279,6 +279,8 @@ export class ResponseSocket implements FrameReceiver {
       this.#deps.accessLog(context, "POST", refusal.status);
       return this.#sendRefusal(refusal);
     }
+    // Or while it waited for a slow store.
+    if (this.#channel.isClosing) return;
     const { frames } = this.#deps;
     const text = decode(message.bytes);
     await this.#inSteps(text, checkJsonLimits(text));

@@ -31,9 +31,10 @@ Deno.test("a socket is read on once the message that waits for memory has come w
   other.release();
 });
 
-Deno.test("a request that waits for admission is not run once its socket is closing", async () => {
+Deno.test("a request that waits for admission or its rate token is not run once its socket is closing", async () => {
   const asked: string[] = [];
   let begin = () => {};
+  let checked = Promise.withResolvers<{ refusal: undefined }>();
   const deps = {
     messages: createByteGate({ capacityBytes: 400_000 }),
     headers: new Map(),
@@ -41,7 +42,9 @@ Deno.test("a request that waits for admission is not run once its socket is clos
     frames: {
       *readFrame() {
         yield* [];
-        return { kind: "create" };
+        if (asked.length === 0) return { kind: "create" };
+        asked.push("run");
+        return { kind: "none" };
       },
       error: String,
     },
@@ -51,19 +54,25 @@ Deno.test("a request that waits for admission is not run once its socket is clos
     },
     authenticate: () => {
       asked.push("key");
-      return Promise.resolve({ status: 401, headers: {}, body: "" });
+      return Promise.resolve(undefined);
     },
+    rateCheck: () => checked.promise,
     accessLog: () => {},
   };
-  for (const isClosing of [false, true]) {
+  for (const closesAt of ["never", "admission", "rate"] as const) {
     const channel = { isClosing: false, working: () => {}, send: () => true };
     const socket = new ResponseSocket(deps as unknown as ResponseSocketDeps, {} as never);
     socket.opened(channel as unknown as FrameChannel, 1, () => {});
     socket.message(new Uint8Array(1));
-    channel.isClosing = isClosing;
+    channel.isClosing = closesAt === "admission";
     begin();
     await soon();
-    assert.deepEqual(asked.splice(0), isClosing ? ["ended"] : ["key", "ended"]);
+    channel.isClosing ||= closesAt === "rate";
+    checked.resolve({ refusal: undefined });
+    await soon();
+    checked = Promise.withResolvers();
+    const steps = { never: ["key", "run", "ended"], admission: ["ended"], rate: ["key", "ended"] };
+    assert.deepEqual(asked.splice(0), steps[closesAt]);
   }
 });
 
