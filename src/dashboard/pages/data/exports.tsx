@@ -71,9 +71,9 @@ async function download(ctx: PageContext, request: PageRequest): Promise<Respons
   if (found.state !== "ready") throw new NotFound();
   const job = await ctx.exports.ready(request.accountId, found.requestId);
   const { requestId, format, bytesSize } = job;
-  const pieces = await ctx.exports.read(job, 0, bytesSize);
-  // The audit log gets its entry before any data leaves.
+  // The audit log gets its entry before any data leaves, and before the file is open.
   await request.record("export.downloaded", describe(job), requestId);
+  const pieces = await ctx.exports.read(job, 0, bytesSize);
   return new Response(pulledStream(pieces, callerUnreadTimeout), {
     headers: {
       "content-type": exportMediaType(format),
