@@ -1,6 +1,7 @@
 /** Which event a process takes next, of those that wait for webhooks. */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
+import { commandLine } from "../../src/audit/audit.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
@@ -209,6 +210,19 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
     ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(1) },
   });
   assert.equal(await deliveries.claim(noon, []), undefined, "neither again before its time");
+  // An attempt that fails at the former address sets no pause for the new one.
+  const underWay = await deliveries.claim(hoursLater(1), []);
+  const url = "https://other.example";
+  const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+  await store.update(hook, { url }, ({ accountId }) => ({
+    ...{ accountId, actor: commandLine, action: "webhook.changed", subject: url, detail: "" },
+    at: noon,
+  }));
+  await deliveries.finish(underWay!, {
+    ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(5) },
+  });
+  const again = await deliveries.claim(hoursLater(1), []);
+  assert.deepEqual([again?.id, again?.url, again?.attempts], [next!.id, url, 0]);
   const statesAfter = async (hours: number) => {
     await deliveries.sweep(hoursLater(hours));
     const rows = await database.query("select state from webhook_deliveries order by state");

@@ -112,20 +112,22 @@ export function createDeliveries(
 async function finish(
   database: Queryable,
   workerId: string,
-  { id, webhookId }: WebhookDelivery,
+  { id, webhookId, url }: WebhookDelivery,
   attempted: DeliveryOutcome,
 ): Promise<void> {
   const failed = attempted.kind === "failed" ? attempted : undefined;
   const isLost = failed?.nextAt === null;
   const state = failed ? isLost ? "lost" : "waiting" : "sent";
-  // Locks the webhook's row before the event's, like a removal, so that the two can't deadlock.
+  // Locks the webhook's row before the event's, like a removal, so that the two can't deadlock. An
+  // attempt that fails at a former address leaves the event due, as the change of the address does.
   await database.query(
     `with hook as (
-           select from webhooks where id = $5 for no key update
+           select url = $9 as is_same from webhooks where id = $5 for no key update
          ), ended as (
-           update webhook_deliveries set state = $3, attempts = attempts + 1,
-             next_at = coalesce($4::timestamptz, next_at), ${withoutClaim(work)}
-           where id = $1 and owner = $2 and exists (select from hook) returning id
+           update webhook_deliveries set state = $3, attempts = attempts + is_same::int,
+             next_at = coalesce(case when is_same then $4::timestamptz end, next_at),
+             ${withoutClaim(work)}
+           from hook where id = $1 and owner = $2 returning id
          )
          update webhooks set lost = lost + $8::int,
            last_sent_at = case when $7::text is null then $6 else last_sent_at end,
@@ -134,7 +136,7 @@ async function finish(
          where id = $5 and exists (select from ended)`,
     [
       ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
-      ...[sanitizeText(failed?.reason ?? null), isLost ? 1 : 0],
+      ...[sanitizeText(failed?.reason ?? null), isLost ? 1 : 0, url],
     ],
   );
 }

@@ -55,7 +55,8 @@ export function createWebhookStore(
         if (url !== null && url !== before.url) {
           // The pauses after failures were the former address's: all is due again.
           await tx.query(
-            "update webhook_deliveries set next_at = at where webhook_id = $1 and state = 'waiting'",
+            `update webhook_deliveries set next_at = at, attempts = 0
+             where webhook_id = $1 and state = 'waiting'`,
             [id],
           );
         }
