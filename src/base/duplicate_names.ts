@@ -1,5 +1,5 @@
 import { skipSpace, skipString } from "./json_text.ts";
-import { ownText } from "./own_text.ts";
+import { shownName } from "./own_text.ts";
 import type { Steps } from "./steps.ts";
 
 /** Counts the values of parsed JSON, containers included, as `JsonCount` counts those of its text. */
@@ -70,9 +70,6 @@ export function* findDuplicateName(text: string): Steps<string | undefined> {
   return undefined;
 }
 
-/** Max UTF-16 units of a name in a path; a caller may choose names of megabytes. */
-const maxShownName = 100;
-
 /** An object or a list that is open, and where in it the scan is. */
 interface Container {
   readonly names: Set<string> | undefined;
@@ -82,7 +79,7 @@ interface Container {
 function pathOf(open: readonly Container[]): string {
   return open.map(({ key }, depth) => {
     if (typeof key === "number") return `[${key}]`;
-    return (depth === 0 ? "" : ".") + ownText(key, maxShownName);
+    return (depth === 0 ? "" : ".") + shownName(key);
   }).join("");
 }
 

@@ -9,6 +9,11 @@ export function ownText(text: string, units: number): string {
   return text.length <= units ? text : copyOf(text.slice(0, units));
 }
 
+/** Returns a name as paths and messages show it: a caller may choose one of megabytes. */
+export function shownName(name: string): string {
+  return ownText(name, 100);
+}
+
 /** Copies a text that may be part of a longer one. */
 export function copyOf(text: string): string {
   return decoder.decode(encoder.encode(text));

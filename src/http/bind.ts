@@ -293,11 +293,9 @@ const maxNotedModel = 300;
 function noteModel(requestContext: RequestContext, sent: unknown): void {
   const { model } = (sent ?? {}) as { model?: unknown };
   if (typeof model !== "string" || model === "") return;
+  const noted = ownText(model, maxNotedModel);
   // Some paths spell it `models/<model>:<method>`.
-  requestContext.model = ownText(model, maxNotedModel).replace(/^models\//, "").replace(
-    /:[a-z]+[A-Z]\w*$/,
-    "",
-  );
+  requestContext.model = noted.replace(/^models\//, "").replace(/:[a-z]+[A-Z]\w*$/, "");
 }
 
 function callerOf(

@@ -1,3 +1,4 @@
+import { ownText } from "../base/own_text.ts";
 import { finish, type Steps } from "../base/steps.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Media } from "../shared/media.ts";
@@ -27,19 +28,15 @@ export interface BoundPayload {
   media: readonly Media[];
 }
 
-/** The beginning of a cut text is a copy: a slice would hold all of it in memory. */
 export function capPayload(text: string, maxBytes: number): { text: string; truncated: boolean } {
   // A UTF-16 unit takes at most three bytes: most payloads need no count.
   if (text.length * 3 <= maxBytes) return { text, truncated: false };
   const target = new Uint8Array(maxBytes);
-  const { read, written } = new TextEncoder().encodeInto(text, target);
+  const { read } = new TextEncoder().encodeInto(text, target);
   return read === text.length
     ? { text, truncated: false }
-    : { text: decoder.decode(target.subarray(0, written)), truncated: true };
+    : { text: ownText(text, read), truncated: true };
 }
-
-/** Without this, a text that begins with U+FEFF would lose it. */
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Longer payloads have their media taken out at once. */
 const largeUnits = 256 * 1024;

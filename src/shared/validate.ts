@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Steps } from "../base/steps.ts";
 import { didYouMean } from "../base/nearest_names.ts";
-import { ownText } from "../base/own_text.ts";
+import { shownName } from "../base/own_text.ts";
 import { Fault } from "./fault.ts";
 
 /**
@@ -174,8 +174,8 @@ function tooMany(
 }
 
 function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
-  const unknown = issue.code === "unrecognized_keys" ? shown(issue.keys[0] ?? "") : undefined;
-  const path = issue.path.map((step) => typeof step === "string" ? shown(step) : step);
+  const unknown = issue.code === "unrecognized_keys" ? shownName(issue.keys[0] ?? "") : undefined;
+  const path = issue.path.map((step) => typeof step === "string" ? shownName(step) : step);
   const param = z.core.toDotPath(unknown === undefined ? path : [...path, unknown]);
   const field = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
@@ -201,11 +201,6 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
     });
   }
   return new Fault("invalid_value", { param, message: `${field}: ${expectation(issue)}.` });
-}
-
-/** Returns a name as messages show it: a caller may choose one of megabytes. */
-function shown(name: string): string {
-  return ownText(name, 100);
 }
 
 /** Max field names in one message; for more, callers have the reference. */

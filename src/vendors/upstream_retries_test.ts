@@ -62,8 +62,9 @@ Deno.test("no more tries are made than the call allows, and each is reported", (
       post({ maxTries: 1, onTry: ({ status, error }) => told.push(status ?? error) }),
       "upstream_unreachable",
     );
-    // A kept connection may only now be found closed, which isn't a try.
-    assert.deepEqual(told.filter((one) => one !== "closed"), [503, 503, "ECONNREFUSED"]);
+    // The one kept connection may only now be found closed, which isn't counted as a try.
+    const late = told[2] === "closed" ? ["closed"] : [];
+    assert.deepEqual(told, [503, 503, ...late, "ECONNREFUSED"]);
   }));
 
 Deno.test("with retryLimited: false a 429 is final, and what else fails is tried again", () =>
