@@ -354,7 +354,7 @@ export class Call<M extends CallMeter = Meter> {
       boundNanos,
       believedNanos,
       price,
-      priceOf: (model: string) => this.#price(model),
+      priceOf: (model: string) => this.#priceOf(model),
       vendorCostBelieved: target.vendor.reportsCost,
       unreportedSearches: unreportedSearches(this.#plan.hosted),
       maxOutputTokens: recorded.maxOutputTokens,
@@ -386,7 +386,17 @@ export class Call<M extends CallMeter = Meter> {
     );
   }
 
-  #price(model = this.#candidate.vendorCall.target.model): PriceRow | undefined {
+  /**
+   * Returns the price that was found before the vendor was asked, since credit is held by it: the
+   * vendor's list may drop or reprice the model meanwhile. Where that was a guess, a real price may
+   * have come since.
+   */
+  #price(): PriceRow | undefined {
+    const { price, target: { model } } = this.#candidate.vendorCall;
+    return price && price.fallback !== true ? price : this.#priceOf(model) ?? price;
+  }
+
+  #priceOf(model: string): PriceRow | undefined {
     const { vendor } = this.#candidate.vendorCall.target;
     return this.#deps.prices.find(vendor.label, model, this.#caller.arrivedAt);
   }

@@ -266,6 +266,38 @@ for (const [what, [one, two]] of Object.entries(answers)) {
   });
 }
 
+for (
+  const [what, before, meanwhile, charged] of [
+    ["is dropped from its vendor's list", [1n], [], 40_000n],
+    ["gets another price in its vendor's list", [1n], [9n], 40_000n],
+    ["gets its first real price", [], [2n], 80_000n],
+  ] as const
+) {
+  Deno.test(`a call whose model ${what} meanwhile costs what is known of its time`, async () => {
+    const { vendor, model } = targetOf(first.model);
+    const row = (usd: bigint, more: Partial<PriceRow> = {}): PriceRow => ({
+      ...{ ...price, label: vendor.label, model, version: `${usd}`, ...more },
+      rates: { input: usd * 1_000_000n, output: usd * 1_000_000n },
+    });
+    const prices = createPrices({
+      bundled: before.length > 0 ? [] : [row(5n, { fallback: true })],
+      familyOf: (label) => ({ label }),
+    });
+    prices.learn(vendor.label, before.map((usd) => row(usd)));
+    const execute: Script["execute"] = (...asked) => {
+      prices.learn(vendor.label, meanwhile.map((usd) => row(usd)));
+      return whole("one", 20)(...asked);
+    };
+    const { rows: [made], settled } = await run([{ ...first, execute }], undefined, { prices });
+    const [usd] = [...before, ...meanwhile];
+    assert.deepEqual([settled, made!.costNanos, made!.priceVersion], [
+      [charged],
+      charged,
+      `${usd}`,
+    ]);
+  });
+}
+
 Deno.test("a stream that fails after its first byte is not asked of the next candidate", async () => {
   let asked = 0;
   const { text, rows, settled } = await run([
