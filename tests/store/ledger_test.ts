@@ -94,6 +94,17 @@ eachDatabase("an operation that is repeated is done once", async (db) => {
   assert.deepEqual(await ledger.check(), []);
 });
 
+onPostgres("an operation that is repeated while its first run waits is done once", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  // As after a cut connection: the first run still waits, though nobody waits for its answer.
+  const take = () => ledger.take(request(accountId, { operationId: "take", wantedNanos: 40n }));
+  const held = `select from account_balances where account_id = ${accountId} for update`;
+  const [first, second] = await startInTurn(db, held, take, take);
+  assert.deepEqual(first, { grantedNanos: 40n, availableNanos: 60n, isNew: true });
+  assert.deepEqual(second, { grantedNanos: 40n, availableNanos: 60n, isNew: false });
+  assert.deepEqual(await ledger.check(), []);
+});
+
 eachDatabase(
   "a charge is posted once, out of its lease, and beyond it out of the balance",
   async (db) => {

@@ -10,7 +10,7 @@ import type {
 } from "../ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { createLeaseKeeper, type LeaseTable, readTaken } from "../../database/lease_table.ts";
-import { codeOf } from "../../database/postgres/faults.ts";
+import { codeOf, uniqueViolation } from "../../database/postgres/faults.ts";
 import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
@@ -156,16 +156,22 @@ export function refundOperation(transactionId: string): string {
 const numberOutOfRange = "22003";
 
 async function take(database: Database, request: LeaseRequest): Promise<LeaseTaken> {
-  const [row] = await database.query(takeLease, [
-    request.operationId,
-    request.accountId,
-    request.atLeastNanos,
-    request.wantedNanos,
-    request.aheadNanos,
-    request.leaseId,
-    request.processId,
-    request.leaseSeconds,
-  ]);
+  const ask = () =>
+    database.query(takeLease, [
+      request.operationId,
+      request.accountId,
+      request.atLeastNanos,
+      request.wantedNanos,
+      request.aheadNanos,
+      request.leaseId,
+      request.processId,
+      request.leaseSeconds,
+    ]);
+  const [row] = await ask().catch((thrown) => {
+    if (codeOf(thrown) !== uniqueViolation) throw thrown;
+    // The first run of this operation has ended meanwhile: now its result can be read.
+    return ask();
+  });
   return readTaken(row!);
 }
 

@@ -16,8 +16,8 @@ export const addCredit = `with entry as (
 
 /**
  * $1 operation, $2 account, $3 at least, $4 wanted, $5 ahead, $6 lease, $7 process, $8 seconds. The
- * row's lock makes concurrent requests wait, and see what is left afterwards. A repeat whose first
- * run is still going on fails at the entry's unique operation, and takes nothing.
+ * row's lock makes concurrent requests wait, and see what is left afterwards. A repeat that waits for
+ * its own first run fails at the entry's unique operation, takes nothing, and has to be made again.
  */
 export const takeLease = `with done as (
     select e.leased_nanos as granted from ledger_entries e join leases l on l.id = e.lease_id

@@ -6,6 +6,9 @@ export const tooManyConnections = "53300";
 /** SQLSTATE of a write to a server that only reads: a standby, or a primary that became one. */
 export const readOnly = "25006";
 
+/** SQLSTATE of a row whose key exists already. */
+export const uniqueViolation = "23505";
+
 /** SQLSTATE of a cancelled statement: by `statement_timeout` or the operator. */
 const queryCanceled = "57014";
 

@@ -1,7 +1,7 @@
 import type { AnalyticsStore } from "../analytics_store.ts";
 import type { Database, Queryable, Transaction } from "../../database/database.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
-import { codeOf } from "../../database/postgres/faults.ts";
+import { codeOf, uniqueViolation } from "../../database/postgres/faults.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import { dropErased, writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { Partitions } from "./partitions.ts";
@@ -12,8 +12,6 @@ export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 /** Writes records. Separate from the reads, so that the writing thread loads only this. */
 export type AnalyticsWriter = Pick<AnalyticsStore, "insert" | "insertPrepared">;
 
-/** SQLSTATE of a row whose key exists already. */
-const uniqueViolation = "23505";
 const maxAttempts = 5;
 
 /**
