@@ -1,7 +1,7 @@
 /** Which event a process takes next, of those that wait for webhooks. */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
-import { commandLine } from "../../src/audit/audit.ts";
+import { type AuditNote, commandLine } from "../../src/audit/audit.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
@@ -214,15 +214,22 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
   const underWay = await deliveries.claim(hoursLater(1), []);
   const url = "https://other.example";
   const store = createWebhookStore(database, { sealer, workerId: "one/1" });
-  await store.update(hook, { url }, ({ accountId }) => ({
+  const changed = ({ accountId }: { accountId: number }): AuditNote => ({
     ...{ accountId, actor: commandLine, action: "webhook.changed", subject: url, detail: "" },
     at: noon,
-  }));
+  });
+  await store.update(hook, { url }, changed);
   await deliveries.finish(underWay!, {
     ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(5) },
   });
   const again = await deliveries.claim(hoursLater(1), []);
   assert.deepEqual([again?.id, again?.url, again?.attempts], [next!.id, url, 0]);
+  // Nor is its event lost if that attempt would have been the last one.
+  await store.update(hook, { url: `${url}/new` }, changed);
+  await deliveries.finish(again!, { kind: "failed", at: noon, reason: "away", nextAt: null });
+  const last = await deliveries.claim(hoursLater(1), []);
+  assert.deepEqual([last?.id, last?.url], [next!.id, `${url}/new`]);
+  assert.equal((await store.list({}))[0]!.lost, 0n);
   const statesAfter = async (hours: number) => {
     await deliveries.sweep(hoursLater(hours));
     const rows = await database.query("select state from webhook_deliveries order by state");

@@ -116,27 +116,27 @@ async function finish(
   attempted: DeliveryOutcome,
 ): Promise<void> {
   const failed = attempted.kind === "failed" ? attempted : undefined;
-  const isLost = failed?.nextAt === null;
-  const state = failed ? isLost ? "lost" : "waiting" : "sent";
+  const state = failed ? failed.nextAt === null ? "lost" : "waiting" : "sent";
   // Locks the webhook's row before the event's, like a removal, so that the two can't deadlock. An
   // attempt that fails at a former address leaves the event due, as the change of the address does.
   await database.query(
     `with hook as (
-           select url = $9 as is_same from webhooks where id = $5 for no key update
+           select url = $8 as is_same from webhooks where id = $5 for no key update
          ), ended as (
-           update webhook_deliveries set state = $3, attempts = attempts + is_same::int,
+           update webhook_deliveries set attempts = attempts + is_same::int,
+             state = case when is_same or $7::text is null then $3 else 'waiting' end,
              next_at = coalesce(case when is_same then $4::timestamptz end, next_at),
              ${withoutClaim(work)}
-           from hook where id = $1 and owner = $2 returning id
+           from hook where id = $1 and owner = $2 returning state
          )
-         update webhooks set lost = lost + $8::int,
+         update webhooks set lost = lost + (select count(*) from ended where state = 'lost'),
            last_sent_at = case when $7::text is null then $6 else last_sent_at end,
            last_failed_at = case when $7::text is null then last_failed_at else $6 end,
            last_error = coalesce($7::text, last_error)
          where id = $5 and exists (select from ended)`,
     [
       ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
-      ...[sanitizeText(failed?.reason ?? null), isLost ? 1 : 0, url],
+      ...[sanitizeText(failed?.reason ?? null), url],
     ],
   );
 }
