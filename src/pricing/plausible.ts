@@ -77,7 +77,8 @@ export function storableCount(count: number): number {
   return Math.min(Math.max(0, Math.ceil(count) || 0), Number.MAX_SAFE_INTEGER);
 }
 
-function storableNanos(nanos: bigint): bigint {
+/** Limits a cost to what the store can hold. */
+export function storableNanos(nanos: bigint): bigint {
   if (nanos < 0n) return 0n;
   return nanos > maxNanos ? maxNanos : nanos;
 }

@@ -1,4 +1,5 @@
 import { callCost } from "../pricing/call_cost.ts";
+import { storableNanos } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/analytics_store.ts";
 import type { Usage } from "../shared/usage.ts";
@@ -43,7 +44,7 @@ export function repriced(
   if (!usage) return "no_usage";
   if (!row) return "no_price";
   if (row.fallback === true && call.costNanos !== null) return "list_price";
-  const costNanos = callCost(usage, row, priceOf).nanos;
+  const costNanos = storableNanos(callCost(usage, row, priceOf).nanos);
   const postedNanos = call.postedNanos ?? call.chargedNanos;
   if (costNanos === call.costNanos && postedNanos === call.chargedNanos) return "same";
   const follows = call.mode === "managed" && !call.isRefunded &&

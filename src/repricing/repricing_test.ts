@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { maxNanos } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import { pricedUsageText, repriced } from "./repricing.ts";
 import type { PricedCall } from "../records/analytics_store.ts";
@@ -37,6 +38,13 @@ Deno.test("the charge follows the cost only where the service's own key paid and
   assert.deepEqual(charged({ ...unpriced, mode: "dual_key" }), [2000n, 0n]);
   assert.deepEqual(charged({ ...unpriced, isRefunded: true }), [2000n, 0n]);
   assert.deepEqual(charged({ costNanos: 2000n }), "same");
+});
+
+Deno.test("a cost beyond what the store can hold stays the most that it can hold", () => {
+  const absurd = { input: Number.MAX_SAFE_INTEGER, output: 0 };
+  const own = call({ mode: "stored_key", costNanos: maxNanos, chargedNanos: 0n });
+  const dear = { ...row, rates: { input: 5_000_000n } };
+  assert.equal(repriced(own, absurd, dear, none), "same");
 });
 
 Deno.test("a call keeps its cost where no table can say better", () => {
