@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
@@ -9,10 +10,11 @@ export interface SpendCaps {
   /**
    * Holds the call's upper bound under the key's caps until the call is settled. Calls of this
    * process are counted exactly, those in flight with their bounds; what other processes charged is
-   * known within two seconds. Resolves at once, but for a key's first call, and its first after a
-   * while, which read the store. Throws `spend_cap_exceeded` naming the cap, its limit and what is
-   * spent, and `store_unavailable` when nothing is known of a key's spend. An upper bound of 0, as
-   * with a vendor key of the caller's own, is never refused.
+   * known within two seconds, unless the store is slow or unreachable. Resolves at once, but for a
+   * key's first call, which reads the store, and its first after a while, which waits for it for a
+   * second at most. Throws `spend_cap_exceeded` naming the cap, its limit and what is spent, and
+   * `store_unavailable` when nothing is known of a key's spend. An upper bound of 0, as with a vendor
+   * key of the caller's own, is never refused.
    */
   reserve(call: CappedCall): Promise<SpendHold>;
   /** Reads what other processes charged; to be called every second. */
@@ -55,6 +57,8 @@ export interface SpendStore {
 const staleMs = 2000;
 /** The same for the days before today: they change only when a process writes its records late. */
 const pastStaleMs = 60_000;
+/** How long calls wait for a read, from its beginning, where older sums are known. */
+const longestWaitMs = 1000;
 /** Keys unused for this long are not refreshed. */
 const idleMs = 60_000;
 /**
@@ -63,8 +67,14 @@ const idleMs = 60_000;
  */
 const forgetMs = 24 * 3_600_000;
 
-export function createSpendCaps(deps: { store: SpendStore; clock: Clock }): SpendCaps {
-  return new Caps(deps.store, deps.clock);
+interface SpendCapsDeps {
+  store: SpendStore;
+  clock: Clock;
+  setTimer?: SetTimer;
+}
+
+export function createSpendCaps(deps: SpendCapsDeps): SpendCaps {
+  return new Caps(deps);
 }
 
 interface CapLedger {
@@ -79,7 +89,8 @@ interface CapLedger {
   readonly held: Map<string, { nanos: bigint; atMs: number }>;
   /** Charges of this process that the sums don't hold yet. */
   readonly charged: Map<string, { nanos: bigint; atMs: number }>;
-  reading: Promise<void> | undefined;
+  /** A read for calls that is under way. */
+  reading: { done: Promise<void>; sinceMs: number } | undefined;
 }
 
 const noHold: SpendHold = { settle() {} };
@@ -87,13 +98,15 @@ const noHold: SpendHold = { settle() {} };
 class Caps implements SpendCaps {
   readonly #store: SpendStore;
   readonly #clock: Clock;
+  readonly #setTimer: SetTimer;
   readonly #ledgers = new Map<string, CapLedger>();
   /** Reads run one after the other: an older sum never takes the place of a newer one. */
   #lastRead: Promise<void> = Promise.resolve();
 
-  constructor(store: SpendStore, clock: Clock) {
+  constructor({ store, clock, setTimer = systemSetTimer }: SpendCapsDeps) {
     this.#store = store;
     this.#clock = clock;
+    this.#setTimer = setTimer;
   }
 
   async reserve(call: CappedCall): Promise<SpendHold> {
@@ -155,15 +168,23 @@ class Caps implements SpendCaps {
     return isOld || ledger.day !== startOfDay(this.#clock.now()).getTime();
   }
 
+  /**
+   * While the store is slow or unreachable, a process relies on what it knows, if it knows anything.
+   */
   async #readForCall(ledger: CapLedger): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    const { done, sinceMs } = ledger.reading ??= {
+      done: this.#inTurn([ledger]).finally(() => ledger.reading = undefined),
+      sinceMs: nowMs,
+    };
+    if (ledger.day === -1) return await done;
     try {
-      await (ledger.reading ??= this.#inTurn([ledger]).finally(() => ledger.reading = undefined));
+      const leftMs = Math.max(0, sinceMs + longestWaitMs - nowMs);
+      if (await within(leftMs, done, "late", this.#setTimer) !== "late") return;
     } catch (thrown) {
-      // While the store is unreachable, a process relies on what it knows, if it knows anything.
-      const isAway = isStoreAway(thrown);
-      if (!isAway || ledger.day === -1) throw thrown;
-      rollDay(ledger, startOfDay(this.#clock.now()));
+      if (!isStoreAway(thrown)) throw thrown;
     }
+    rollDay(ledger, startOfDay(this.#clock.now()));
   }
 
   /** Past days are summed up only once a minute, since that may take long. */

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { FakeClock } from "../base/clock.ts";
 import { Fault } from "../shared/fault.ts";
 import { createSpendCaps, type SpendStore } from "./spend_cap.ts";
@@ -41,9 +42,10 @@ class FakeSpend implements SpendStore {
 }
 
 function setUp(caps: { day?: bigint; month?: bigint } = { day: usd }) {
-  const clock = new FakeClock(new Date("2026-11-21T12:00:00Z"));
+  const timers = new FakeTimers(new FakeClock(new Date("2026-11-21T12:00:00Z")));
+  const { clock } = timers;
   const store = new FakeSpend();
-  const spend = createSpendCaps({ store, clock });
+  const spend = createSpendCaps({ store, clock, setTimer: timers.later });
   const key = { id: "k", capDayNanos: caps.day ?? null, capMonthNanos: caps.month ?? null };
   let made = 0;
   const reserve = async (upperBoundNanos: bigint, at = clock.now()) => {
@@ -57,7 +59,7 @@ function setUp(caps: { day?: bigint; month?: bigint } = { day: usd }) {
   };
   const elsewhere = (nanos: bigint, at = clock.now()) =>
     void store.charges.set(`elsewhere ${++made}`, { keyId: "k", at, nanos });
-  return { clock, store, spend, reserve, elsewhere };
+  return { timers, clock, store, spend, reserve, elsewhere };
 }
 
 /** Lets everything happen that waits for nothing but its turn. */
@@ -320,6 +322,37 @@ Deno.test("while the store is away days and months go on with what is known of t
   clock.advance(24 * 3_600_000);
   await assert.rejects(reserve(1n), /monthly.* 2\.000000000 USD is spent/);
   await assert.rejects(spend.refresh(), Fault);
+});
+
+Deno.test("a read that hangs holds a call up for a second at most, unless nothing is known", async () => {
+  const { timers, reserve, store } = setUp();
+  (await reserve(usd / 2n)).settle(usd / 2n);
+  store.hold = new Promise(() => {});
+  timers.advance(3000);
+  const ends: unknown[] = [];
+  const call = (nanos: bigint) => reserve(nanos).then(() => ends.push("held"), (e) => ends.push(e));
+  void call(usd / 2n + 1n);
+  await settleDown();
+  timers.advance(999);
+  await settleDown();
+  assert.deepEqual(ends, []);
+  timers.advance(1);
+  await settleDown();
+  assert.ok(isCapped(ends.pop()));
+  // Later ones don't wait for the same read again.
+  timers.advance(1000);
+  void call(usd / 2n);
+  await settleDown();
+  timers.advance(0);
+  await settleDown();
+  assert.deepEqual(ends, ["held"]);
+  assert.equal(timers.pending, 0);
+  const unknown = setUp();
+  unknown.store.hold = store.hold;
+  void unknown.reserve(1n).then(() => ends.push("held unseen"));
+  unknown.timers.advance(3600_000);
+  await settleDown();
+  assert.deepEqual(ends, ["held"]);
 });
 
 Deno.test("a store that fails otherwise is no reason to rely on what is known", async () => {

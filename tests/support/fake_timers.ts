@@ -2,8 +2,12 @@ import { FakeClock } from "../../src/base/clock.ts";
 
 /** A clock and timers that move only by `advance`. */
 export class FakeTimers {
-  readonly clock = new FakeClock();
+  readonly clock: FakeClock;
   #timers = new Set<{ atMs: number; run: () => void }>();
+
+  constructor(clock = new FakeClock()) {
+    this.clock = clock;
+  }
 
   /** Replaces setTimeout: runs once, unless the returned function is called before. */
   readonly later = (ms: number, run: () => void): () => void => {
