@@ -1,7 +1,10 @@
 import assert from "@std/assert";
 import { maxNanos } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
+import { bareInteraction } from "../shared/interaction.ts";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { pricedUsageText, repriced } from "./repricing.ts";
+import { storedUsage } from "./stored_usage.ts";
 import type { PricedCall } from "../records/analytics_store.ts";
 
 const row: PriceRow = {
@@ -45,6 +48,16 @@ Deno.test("a cost beyond what the store can hold stays the most that it can hold
   const own = call({ mode: "stored_key", costNanos: maxNanos, chargedNanos: 0n });
   const dear = { ...row, rates: { input: 5_000_000n } };
   assert.equal(repriced(own, absurd, dear, none), "same");
+});
+
+Deno.test("a record that could only be written bare is repriced by all that was used", () => {
+  const images = { input: 0, output: 0, images: [{ count: 2 }] };
+  const written = interactionRow("t", { pricedUsageText: pricedUsageText(images) });
+  const { pricedUsageText: priced = null } = bareInteraction(written);
+  const bare = call({ counts: { input: 0, output: 0 }, pricedUsageText: priced });
+  const perImage = { ...row, rates: { perImage: 500_000n } };
+  const used = storedUsage(bare, { find: () => undefined } as never);
+  assert.equal(repriced(bare, used, perImage, none), "same");
 });
 
 Deno.test("a call keeps its cost where no table can say better", () => {

@@ -166,11 +166,11 @@ export interface ObservedCall {
 }
 
 /**
- * The minimal record, if the full one can't be written: who, when, how it ended and what it cost,
- * without payloads and vendor texts.
+ * The minimal record, if the full one can't be written: who, when, how it ended, what it cost and
+ * the usage that is repriced, without payloads and vendor texts.
  */
 export function bareInteraction(row: SettledCall): SettledCall {
-  const { retained, media: _media, pricedUsageText: _priced, vendorAnswer: _answer, ...rest } = row;
+  const { retained, media: _media, vendorAnswer: _answer, ...rest } = row;
   const background = retained?.background;
   return {
     ...rest,
