@@ -66,7 +66,7 @@ const { model, input, instructions, tools, previous_response_id } = responsesReq
 const countRequest = openObject({ model, input, instructions, tools, previous_response_id })
   .openapi("ResponsesCountRequest");
 
-const tokenCount = z.strictObject({
+const tokenCount = z.looseObject({
   object: z.literal("response.input_tokens").describe("Always `response.input_tokens`."),
   input_tokens: z.number().int().describe("Tokens of the whole prompt."),
 }).openapi("ResponsesTokenCount");

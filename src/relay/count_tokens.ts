@@ -211,7 +211,7 @@ async function countAt(
   budget: RequestBudget,
 ): Promise<Reply> {
   if (!ask) return await estimate(dialect, plain, target, caller);
-  const { access, counting } = ask;
+  const { access, counting, sameDialect } = ask;
   const { answer, refusal } = await askForCount(deps, ask, budget);
   if (refusal) {
     if (isMissing({ status: answer.status, ...refusal }, target.model)) {
@@ -219,19 +219,16 @@ async function countAt(
     }
     throw access.lastFault(refusalFault(deps, access, answer, refusal.json));
   }
-  const json = parseAnswer(new TextDecoder().decode(await answer.body.readAll(1024 * 1024)));
+  const text = new TextDecoder().decode(await answer.body.readAll(1024 * 1024));
+  const json = parseAnswer(text);
   // Proxies in front of vendors send errors with status 200.
   if (isRecord(json) && carriesError(json)) throw access.fault(readVendorError(json, undefined));
   const tokens = counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   const id = vendorRequestId(answer.headers);
-  return reply(
-    dialect,
-    tokens,
-    target,
-    caller,
-    id === undefined ? {} : { "x-vendor-request-id": id },
-  );
+  // Vendors add to their count, such as Anthropic what it was before `context_management`.
+  const body = sameDialect ? text : writeCount(dialect, tokens);
+  return reply(body, target, caller, id === undefined ? {} : { "x-vendor-request-id": id });
 }
 
 /**
@@ -284,12 +281,15 @@ async function estimate(
 ): Promise<Reply> {
   const { step = runAtOnce } = caller;
   const tokens = await step.inSteps(() => promptTokens(body));
-  return reply(dialect, tokens, target, caller, { "x-token-count": "estimated" });
+  return reply(writeCount(dialect, tokens), target, caller, { "x-token-count": "estimated" });
+}
+
+function writeCount(dialect: Dialect, tokens: number): string {
+  return JSON.stringify(dialect.counting!.write(tokens));
 }
 
 function reply(
-  dialect: Dialect,
-  tokens: number,
+  body: string,
   { id }: ResolvedModel,
   { trace, arrivedMs }: CallContext,
   headers: Record<string, string>,
@@ -303,6 +303,6 @@ function reply(
       ...(timing ? { "server-timing": serverTiming(timing) } : {}),
       ...headers,
     },
-    body: JSON.stringify(dialect.counting!.write(tokens)),
+    body,
   };
 }

@@ -121,3 +121,39 @@ Deno.test("a result after the first content still needs its call, as in the call
   assert.equal(answer.status, 400);
   assert.match((await answer.json()).error.message, /^contents\[1\]\.parts\[0\]/);
 });
+
+const details = [{ modality: "TEXT", tokenCount: 42 }];
+/** By the caller's dialect: what the vendor of that dialect answers, and our own answer. */
+const vendorCounts = {
+  responses: [{ ...counted, input_tokens_details: { cached_tokens: 2 } }, counted],
+  messages: [
+    { input_tokens: 42, context_management: { original_input_tokens: 70 } },
+    { input_tokens: 42 },
+  ],
+  generate: [{ totalTokens: 42, promptTokensDetails: details }, { totalTokens: 42 }],
+} as const;
+
+for (const [dialect, [vendorsOwn, ours]] of Object.entries(vendorCounts)) {
+  const dialectName = dialect as keyof typeof vendorCounts;
+  Deno.test(`${dialect}: a count comes back as the vendor wrote it, unless it was translated`, async () => {
+    const text = JSON.stringify(vendorsOwn, null, 1);
+    const own = service().script((exchange) => exchange.answer(200, text));
+    const same = await countOf(dialectName, scriptedLabel(dialectName), own);
+    assert.deepEqual([await same.text(), same.headers.get("x-token-count")], [text, null]);
+    const other = dialectName === "generate" ? "messages" : "generate";
+    const word = service().script((exchange) => exchange.answer(200, vendorCounts[other][0]));
+    const translated = await countOf(dialectName, scriptedLabel(other), word);
+    assert.deepEqual(await translated.json(), ours);
+  });
+}
+
+function countOf(dialect: keyof typeof vendorCounts, label: string, word: string) {
+  const model = `${label}/${scriptedModel}`;
+  if (dialect === "responses") return service().post(path, { model, input: word });
+  const turn = { role: "user", content: word };
+  return dialect === "messages"
+    ? service().post("/chat/v1/messages/count_tokens", { model, messages: [turn] })
+    : service().post(`/chat/v1beta/models/${model}:countTokens`, {
+      contents: [{ parts: [{ text: word }] }],
+    });
+}

@@ -852,6 +852,7 @@ export type ResponsesTokenCount = {
      * Tokens of the whole prompt.
      */
     input_tokens: number;
+    [key: string]: unknown;
 };
 
 export type ResponsesCountRequest = {
