@@ -185,7 +185,8 @@ Deno.test("a messages caller's conversation is summed up at any vendor, and goes
       assert.equal(answer.usage.output_tokens, 5);
       for (const next of [...others, "vendor-c/claude-haiku-4-5"]) {
         const summary = { role: answer.role, content: answer.content } as Turns[number];
-        const messages: Turns = [summary, { role: "user", content: "Go on." }];
+        // As `thread` does, and a caller may: what was summed up comes with the summary.
+        const messages: Turns = [...mend, summary, { role: "user", content: "Go on." }];
         await client.create({ model: next, max_tokens: 500, messages });
         const { body } = world().last();
         assert.match(body, /replaced by this summary[^"]*Fine\./, next);

@@ -436,8 +436,8 @@ export interface UnsignedThinking {
   readonly blocks: ReadonlyMap<number, ReadonlySet<number>>;
   /** In the same form, texts that lose only their sources. */
   readonly cited?: ReadonlyMap<number, ReadonlySet<number>>;
-  /** Maps the index of a message that is a summary of ours to the summary. */
-  readonly summaries?: ReadonlyMap<number, string>;
+  /** The last message that is a summary of ours; as at its vendor, it replaces all before it. */
+  readonly summary?: { readonly index: number; readonly text: string };
   /**
    * Whether thinking must be off: without these blocks the last answer calls tools and has no
    * thought.

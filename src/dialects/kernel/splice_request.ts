@@ -6,7 +6,6 @@ import {
   splice,
   topLevelMembersSteps,
 } from "../../base/json_text.ts";
-import { pushAll } from "../../base/lists.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { Dialect, RequestChanges, RequestFacts } from "./dialect.ts";
 
@@ -30,9 +29,12 @@ function* spliceInSteps(
 ): Steps<string> {
   const members = yield* topLevelMembersSteps(bodyText);
   if (!members) return bodyText;
-  const edits = yield* modelAndTagEdits(bodyText, members, facts, modelMember(changes.model));
-  pushAll(edits, yield* ownEdits(bodyText, members, changes));
-  return splice(bodyText, edits);
+  const shared = yield* modelAndTagEdits(bodyText, members, facts, modelMember(changes.model));
+  const own = yield* ownEdits(bodyText, members, changes);
+  // Tag lines may stand in a message that is removed.
+  const isInside = (inner: Edit) =>
+    own.some(({ start, end }) => start <= inner.start && inner.end <= end);
+  return splice(bodyText, [...shared.filter((edit) => !isInside(edit)), ...own]);
 }
 
 /** Returns the edits that write the vendor's model name and cut the tag lines. */

@@ -136,7 +136,7 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
 }
 
 /**
- * Returns the thinking, searches and calls in a request that the vendor refuses, and summaries that
+ * Returns the thinking, searches and calls in a request that the vendor refuses, and a summary that
  * the service had written, which no vendor reads. A strict caller's stay as they are.
  */
 export function unsignedThinking(
@@ -145,8 +145,8 @@ export function unsignedThinking(
   if (translationMode(caller) === "strict") return undefined;
   const unsigned = dialect.unsignedThinking?.(body, target.model);
   if (target.vendor.quirks.signedThinking?.test(target.model) === true) return unsigned;
-  const { summaries } = unsigned ?? {};
-  return summaries?.size ? { blocks: new Map(), summaries, switchesOff: false } : undefined;
+  const { summary } = unsigned ?? {};
+  return summary && { blocks: new Map(), summary, switchesOff: false };
 }
 
 /**

@@ -26,7 +26,7 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
   if (!Array.isArray(messages)) return undefined;
   const blocks = new Map<number, Set<number>>();
   const cited = new Map<number, Set<number>>();
-  const summaries = new Map<number, string>();
+  let summary: UnsignedThinking["summary"];
   let last: unknown[] = [];
   for (const [index, message] of messages.entries()) {
     if (!isRecord(message) || message.role !== "assistant") continue;
@@ -35,8 +35,12 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
       continue;
     }
     const { content } = message;
-    const summary = unsignedSummary(content);
-    if (summary !== undefined) summaries.set(index, summary);
+    const text = unsignedSummary(content);
+    if (text !== undefined) {
+      summary = { index, text };
+      blocks.clear();
+      cited.clear();
+    }
     const unsigned = unsealedSearches(content);
     const texts = new Set<number>();
     for (const [at, block] of content.entries()) {
@@ -48,10 +52,10 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
     if (texts.size > 0) cited.set(index, texts);
     last = unsigned.size === 0 ? content : content.filter((_, at) => !unsigned.has(at));
   }
-  if (blocks.size === 0 && cited.size === 0 && summaries.size === 0) return undefined;
+  if (blocks.size === 0 && cited.size === 0 && summary === undefined) return undefined;
   const isOn = isRecord(thinking) && thinking.type === "enabled";
   const switchesOff = blocks.size > 0 && isOn && callsWithoutThinking(last);
-  return { blocks, cited, summaries, switchesOff };
+  return { blocks, cited, ...(summary ? { summary } : {}), switchesOff };
 }
 
 /** Returns the summary in an answer that is nothing but one of ours. */
@@ -72,12 +76,13 @@ export function callsWithoutThinking(content: readonly unknown[]): boolean {
 
 /**
  * Returns the edits that remove the blocks, messages that consist of nothing else, and the sources
- * of the texts, that make summaries messages of the user, and that switch thinking off if necessary.
+ * of the texts, that make the summary a message of the user, the first one, and that switch thinking
+ * off if necessary.
  */
 export function* unsignedEdits(
   bodyText: string,
   members: Members,
-  { blocks, cited = new Map(), summaries = new Map(), switchesOff }: UnsignedThinking,
+  { blocks, cited = new Map(), summary, switchesOff }: UnsignedThinking,
 ): Steps<Edit[]> {
   const list = locateIn(bodyText, members, ["messages"]);
   if (list === undefined) return [];
@@ -96,11 +101,12 @@ export function* unsignedEdits(
       pushAll(edits, removeMember(bodyText, items[at]!, "citations"));
     }
   }
-  for (const [index, summary] of summaries) {
-    const content = summaryText(summary);
-    edits.push({ ...messages[index]!, text: JSON.stringify({ role: "user", content }) });
+  if (summary) {
+    const content = summaryText(summary.text);
+    edits.push({ ...messages[summary.index]!, text: JSON.stringify({ role: "user", content }) });
   }
-  pushAll(edits, removeItems(messages, messages.map((_, index) => empty.has(index))));
+  const first = summary?.index ?? 0;
+  pushAll(edits, removeItems(messages, messages.map((_, at) => at < first || empty.has(at))));
   const thinking = switchesOff && locateIn(bodyText, members, ["thinking"]);
   if (thinking) edits.push({ ...thinking, text: '{"type":"disabled"}' });
   return edits;

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { finish } from "../../../../base/steps.ts";
+import { summaryText } from "../../../kernel/summary.ts";
 import { messages } from "../mod.ts";
 
 /** The text that is sent, parsed; undefined where nothing in it is unsigned. */
@@ -83,4 +84,18 @@ Deno.test("a conversation that is signed, or has no thinking, stays as it is", (
   for (const turn of [answer(own, use), answer(text), { role: "assistant", content: "Hi" }]) {
     assert.equal(passed({ model: "m", messages: [hello, turn, hello] }), undefined);
   }
+});
+
+Deno.test("nothing before the last summary is sent, as its vendor would leave it out", () => {
+  const summary = (content: string) => answer({ type: "compaction", content, signature: "" });
+  const turns = [
+    ...[hello, answer(other), hello, answer(own, other, text), summary("1"), hello],
+    ...[answer(other, text), summary("2"), hello, answer(text, other), hello],
+  ];
+  const sent = passed({ model: "m", messages: turns, thinking })!;
+  const kept = { role: "user", content: summaryText("2") };
+  assert.deepEqual(sent, { turns: [kept, hello, answer(text), hello], thinking });
+  // Only what is sent decides whether thinking is possible.
+  const calls = [hello, answer(other, use), result, summary("1"), hello, answer(use), result];
+  assert.deepEqual(passed({ model: "m", messages: calls, thinking })?.thinking, thinking);
 });
