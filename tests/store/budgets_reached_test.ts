@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { BudgetSpan, RaisedLimit } from "../../src/budgets/budget.ts";
+import type { BudgetSpan, ChangedLimits, RaisedLimit } from "../../src/budgets/budget.ts";
 import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { claimReached, createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -19,7 +19,9 @@ async function spentBudget(
   },
 ) {
   const accountId = await newAccount(database, crypto.randomUUID());
-  await createBudgetStore(database).set(crypto.randomUUID(), {
+  const budgets = createBudgetStore(database);
+  const id = crypto.randomUUID();
+  await budgets.set(id, {
     ...{ accountId, scope: { kind: "account", name: "" }, per, limitNanos: 100n, raised },
   }, { now: noon, prior: () => Promise.resolve(0n) });
   const call: BudgetedCall = {
@@ -28,9 +30,12 @@ async function spentBudget(
   };
   await database.transaction((tx) => postBudgetCharges(tx, [call]));
   /** The percentages and limits that are claimed at a time. */
-  return async (at: Date) =>
+  const claim = async (at: Date) =>
     (await database.transaction((tx) => claimReached(tx, at, [accountId])))
       .map(({ percent, limitNanos }) => [percent, limitNanos]);
+  return Object.assign(claim, {
+    change: (limits: ChangedLimits) => budgets.change(id, limits, { now: noon }),
+  });
 }
 
 const afterMidnight = (ms: number) => new Date(midnight.getTime() + ms);
@@ -63,5 +68,21 @@ eachDatabase(
     assert.deepEqual(await late(afterMidnight(600_000 - 1)), [], "once");
     const tooLate = await spentBudget(database, { nanos: 95n });
     assert.deepEqual(await tooLate(afterMidnight(600_000)), []);
+  },
+);
+
+eachDatabase(
+  "a changed limit's percentages are claimed that the spend reaches later",
+  async (database) => {
+    const claim = await spentBudget(database, { nanos: 96n });
+    assert.deepEqual(await claim(noon), [[80, 100n], [95, 100n]]);
+    await claim.change({ limitNanos: 115n });
+    assert.deepEqual(await claim(noon), [], "it was past 80 % of the new limit when that was set");
+    await claim.change({ limitNanos: 1_000n, raised: { nanos: 101n, until: midnight } });
+    assert.deepEqual(await claim(noon), [[95, 101n]]);
+    await claim.change({ raised: null });
+    assert.deepEqual(await claim(noon), []);
+    await claim.change({ limitNanos: 96n });
+    assert.deepEqual(await claim(noon), [[80, 96n], [95, 96n], [100, 96n]]);
   },
 );

@@ -341,7 +341,7 @@ onPostgres("who lost its claim on an event says nothing more about it", async (d
 });
 
 eachDatabase(
-  "a budget's 80, 95 and 100 % are sent once a period, and never of an erased user",
+  "a budget's 80, 95 and 100 % are sent once a period and limit, and never of an erased user",
   async (database) => {
     const accountId = await newAccount(database);
     const one = processOf(database);
@@ -352,14 +352,11 @@ eachDatabase(
       log: createLog(() => {}, clock.now),
       chargedSince: () => Promise.resolve(0n),
     });
-    const set = (on: string) =>
-      budgets.set({
-        accountId,
-        scope: readBudgetScope(on),
-        per: "day",
-        limitNanos: 100n,
-        raised: null,
-      }, commandLine);
+    const set = (on: string, limitNanos = 100n) =>
+      budgets.set(
+        { accountId, scope: readBudgetScope(on), per: "day", limitNanos, raised: null },
+        commandLine,
+      );
     const budget = await set("user:ann");
     const spend = async (nanos: bigint, userId = "ann") => {
       const row = interaction(accountId, crypto.randomUUID(), {
@@ -380,10 +377,19 @@ eachDatabase(
     }]);
     await spend(20n);
     await spend(5n);
-    assert.deepEqual(one.received.map(({ data }) => data.percent), [80, 95, 100]);
+    const percents = () => one.received.splice(0).map(({ data }) => data.percent);
+    assert.deepEqual(percents(), [80, 95, 100]);
+    await set("user:ann", 200n);
+    await spend(54n);
+    assert.deepEqual(percents(), []);
+    await spend(1n);
+    assert.deepEqual(percents(), [80], "of the raised limit");
+    await set("user:ann");
+    await spend(1n);
+    assert.deepEqual(percents(), [], "of the first limit, which were sent");
     clock.advance(24 * 60 * minute);
     await spend(80n);
-    assert.deepEqual(one.received.map(({ data }) => data.percent), [80, 95, 100, 80]);
+    assert.deepEqual(percents(), [80]);
     // While it waits the user is erased: neither is it sent, nor does it name them.
     one.state.status = 500;
     await spend(20n);
@@ -396,7 +402,7 @@ eachDatabase(
     one.state.status = 204;
     clock.advance(60 * minute);
     await one.send();
-    assert.equal(one.received.length, 4);
+    assert.deepEqual(percents(), []);
     assert.equal((await one.webhooks.list())[0]!.waiting, 0);
   },
 );

@@ -27,7 +27,10 @@ export function createBudgetStore(database: Database): BudgetStore {
     async set(id, budget, { now, prior, audit }) {
       const row = await database.transaction(async (tx) => {
         const written = await write(tx, id, budget);
-        if (written) await writeAudit(tx, audit?.(readBudget(written)));
+        if (written) {
+          await lowerNotified(tx, readBudget(written), now);
+          await writeAudit(tx, audit?.(readBudget(written)));
+        }
         return written;
       });
       if (!row) return undefined;
@@ -39,7 +42,10 @@ export function createBudgetStore(database: Database): BudgetStore {
     async change(id, limits, { now, audit }) {
       const written = await database.transaction(async (tx) => {
         const row = await writeLimits(tx, id, limits);
-        if (row) await writeAudit(tx, audit?.(readBudget(row)));
+        if (row) {
+          await lowerNotified(tx, readBudget(row), now);
+          await writeAudit(tx, audit?.(readBudget(row)));
+        }
         return row;
       });
       return written && (await list(database, { id, now }))[0];
@@ -270,6 +276,21 @@ export async function readBudgetScopeText(
 const reachedPercents = [80, 95, 100] as const;
 /** For how long a period that has ended is still checked. */
 const endedMs = 10 * 60_000;
+
+/**
+ * Lets webhooks be notified again of percentages that the current period has not reached of a limit
+ * that has just been set.
+ */
+async function lowerNotified(tx: Queryable, budget: Budget, now: Date): Promise<void> {
+  await tx.query(
+    `update budget_periods set notified_percent = coalesce((
+       select max(percent) from unnest($4::integer[]) percent
+       where percent <= notified_percent and spent_nanos::numeric * 100 >= $3::bigint * percent
+     ), 0)
+     where budget_id = $1 and starts_at = $2 and notified_percent > 0`,
+    [budget.id, periodStart(budget.per, now), limitAt(budget, now), reachedPercents],
+  );
+}
 
 /** Claims the percentages that these accounts' budgets have reached, each once in a period. */
 export async function claimReached(

@@ -150,7 +150,7 @@ async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[
     tx,
     reached.map(({ budgetId, startsAt, accountId, per, percent, limitNanos, spentNanos }) => ({
       ...{ accountId, at, type: "budget.reached" },
-      key: `budget ${budgetId} ${startsAt.toISOString()} ${percent}`,
+      key: `budget ${budgetId} ${startsAt.toISOString()} ${percent} ${limitNanos}`,
       // The app or user of the budget is added when the event is sent, unless it was erased by
       // then.
       data: {
