@@ -19,8 +19,8 @@ const namelessMs = 1_000;
 /**
  * Claims a data directory for this process; creates it if missing. The operating system holds the
  * lock, so that a killed process leaves none behind. A program that the owner is starting holds it
- * too, for the milliseconds until it runs, so this waits a moment. Throws an Error of one line that
- * names the owner and says what to do.
+ * too, for the milliseconds until it runs, and so does a probe, so this waits a moment. Throws an
+ * Error of one line that names the owner and says what to do.
  */
 export async function claimDataDir(
   path: string,
@@ -29,7 +29,7 @@ export async function claimDataDir(
   const file = await openLock(path);
   for (let waitedMs = 0; !await file.tryLock(true); waitedMs += pollMs) {
     const owner = await readOwner(path);
-    if (owner || waitedMs >= namelessMs) {
+    if (owner && waitedMs > 0 || waitedMs >= namelessMs) {
       file.close();
       throw new Error(`DATA_DIR=${path} is held by ${nameOf(owner)}: ${wayOut}.`);
     }
@@ -128,9 +128,21 @@ function nameOf(owner: Owner | undefined): string {
   return `process ${owner.pid}${owner.address ? ` (${owner.address})` : ""}`;
 }
 
-/** Returns the owner's address; undefined if there is no owner, or it has no address yet. */
+/**
+ * Returns the owner's address; undefined if there is no owner, or it has no address yet. A killed
+ * process leaves its note behind, and a copied directory has that of its original.
+ */
 export async function addressOfOwner(path: string): Promise<string | undefined> {
-  return (await readOwner(path))?.address;
+  return await isHeld(path) ? (await readOwner(path))?.address : undefined;
+}
+
+async function isHeld(path: string): Promise<boolean> {
+  try {
+    using file = await Deno.open(`${path}/owner.lock`);
+    return !await file.tryLock(false);
+  } catch {
+    return false;
+  }
 }
 
 /** Undefined if the file is missing or incomplete. */

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { claimDataDir } from "../../src/database/data_dir.ts";
+import { addressOfOwner, claimDataDir } from "../../src/database/data_dir.ts";
 import { Child, withFolder } from "./children.ts";
 
 async function refused(path: string, expected: RegExp): Promise<void> {
@@ -24,6 +24,25 @@ Deno.test("a second process names the one that holds the directory, until that o
     const claim = await claimDataDir(folder);
     await refused(folder, new RegExp(`is held by process ${Deno.pid}: stop it`));
     await claim.release();
+  }));
+
+Deno.test("a copied directory, and that of a killed process, are no server's", () =>
+  withFolder(async (folder) => {
+    await using holder = new Child("hold_data_dir.ts", folder);
+    await holder.printed("holding");
+    await Deno.mkdir(`${folder}/copy`);
+    for (const name of ["owner.lock", "owner.json"]) {
+      await Deno.copyFile(`${folder}/${name}`, `${folder}/copy/${name}`);
+    }
+    const addresses = [folder, `${folder}/copy`].map(addressOfOwner);
+    assert.deepEqual(await Promise.all(addresses), ["http://127.0.0.1:4321", undefined]);
+    await holder.kill();
+    assert.equal(await addressOfOwner(folder), undefined);
+    // Asked in the moment of a start, it doesn't keep the new process from its directory.
+    const asking = await Deno.open(`${folder}/owner.lock`);
+    assert.ok(await asking.tryLock(false));
+    setTimeout(() => asking.close(), 10);
+    await (await claimDataDir(folder)).release();
   }));
 
 Deno.test("a directory that was released can be claimed again, and names nobody", () =>
