@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { breakOff } from "../base/break_off.ts";
 import { joinBytes } from "../base/bytes.ts";
 import { PushedStream } from "../base/streams.ts";
 import { turnEnd } from "../base/turns.ts";
@@ -16,7 +17,7 @@ import { addServiceHeaders } from "./middleware/response_headers.ts";
 import type { OnFault, RequestContext } from "./request_context.ts";
 import { HeaderList, nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
-import { breakOff, sendPushed } from "./stream_sink.ts";
+import { sendPushed } from "./stream_sink.ts";
 
 /** The steps of every call, over HTTP and over WebSockets. */
 export interface CallSteps {

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { ServerResponse } from "node:http";
+import { breakOff } from "../base/break_off.ts";
 import type { ByteSink, PushedStream, SinkFeed } from "../base/streams.ts";
 
 /**
@@ -76,22 +77,6 @@ class StreamSink implements ByteSink {
   }
 }
 
-/**
- * Closes the connection of an incomplete answer once the bytes written so far are sent. The missing
- * last chunk tells the caller that the answer is cut off.
- */
-export function breakOff(outgoing: ServerResponse, reason: unknown): void {
-  const destroy = () => void outgoing.destroy(reason instanceof Error ? reason : undefined);
-  const { socket } = outgoing;
-  if (!socket || outgoing.destroyed) return destroy();
-  outgoing.flushHeaders();
-  socket.end();
-  const timer = setTimeout(destroy, leavingMs);
-  outgoing.once("close", () => clearTimeout(timer));
-}
-
-/** How long the caller may take to receive the bytes already written. */
-const leavingMs = 5_000;
 /** This many bytes are flushed at once, without waiting for more. */
 const maxJoined = 64 * 1024;
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import v8 from "node:v8";
 import vm from "node:vm";
 import { openTestListener as open } from "../../tests/support/listener.ts";
@@ -41,12 +41,43 @@ Deno.test("an answer whose stream fails is cut off, and its error is told to nob
   assert.deepEqual(printed, []);
 });
 
+Deno.test("a caller that reads late gets all that came before the failure", async () => {
+  let made = 0;
+  const failed = Promise.withResolvers<void>();
+  const listener = await open((_request, _ip, incoming) => {
+    const { socket } = incoming as IncomingMessage;
+    return new Response(
+      new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          // Until something waits in this process: the system has no room left for this caller.
+          if (socket.writableLength === 0) {
+            made += 15_000;
+            controller.enqueue(new Uint8Array(15_000).fill(97));
+            await pause(0);
+          } else {
+            controller.error(new RangeError("failed"));
+            failed.resolve();
+          }
+        },
+      }, { highWaterMark: 0 }),
+    );
+  });
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.port });
+  await connection.write(new TextEncoder().encode("GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+  await failed.promise;
+  await pause(20);
+  const text = await new Response(connection.readable).text();
+  assert.equal(text.match(/aaa*/g)?.join("").length, made);
+  assert.doesNotMatch(text.slice(-10), /\r\n0\r\n\r\n$/);
+  await listener.drain(1000);
+});
+
 Deno.test("an answer that was cut off stays in nobody's memory", async () => {
   v8.setFlagsFromString("--expose-gc");
   const gc: () => void = vm.runInNewContext("gc");
   const read = () => {
     const body = new ReadableStream({ pull: () => Promise.reject(new RangeError("failed")) });
-    const outgoing = { destroyed: false, destroy: () => outgoing as unknown as ServerResponse };
+    const outgoing = { destroyed: false, destroy: () => {} } as unknown as ServerResponse;
     const reader = cutOnFailure(new Response(body), outgoing, () => {}).body!.getReader();
     void reader.read().then(() => reader);
     return new WeakRef(reader);
