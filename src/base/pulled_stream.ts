@@ -1,41 +1,42 @@
 import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
-/** Limits how long a reader may read nothing. */
+/** Limits how long nobody may begin to read. */
 export interface UnreadTimeout {
   unreadMs: number;
   setTimer?: SetTimer;
 }
 
-/** For callers: one that doesn't read occupies a file, or one of its account's streams. */
+/**
+ * For callers: an answer that is never sent occupies a file, or one of its account's streams. Once it
+ * is being sent, the listener watches that the caller reads.
+ */
 export const callerUnreadTimeout: UnreadTimeout = { unreadMs: 75_000 };
 
 /**
- * A stream that pulls from a generator only what its reader asks for. The generator ends when the
- * reader cancels, or reads nothing for too long; then the stream fails.
+ * A stream that pulls from an iterator only what its reader asks for. The iterator ends when the
+ * reader cancels; if nobody reads for too long, it ends and the stream fails.
  */
 export function pulledStream(
   bytes: AsyncIterable<Uint8Array>,
   timeout?: UnreadTimeout,
 ): ReadableStream<Uint8Array> {
   const pieces = bytes[Symbol.asyncIterator]();
-  const { unreadMs, setTimer = systemSetTimer } = timeout ?? {};
   let stopWaiting = () => {};
-  const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    if (unreadMs === undefined) return;
-    stopWaiting = setTimer(unreadMs, () => {
-      controller.error(new Error("the reader has read nothing for too long"));
-      // Nobody is left to report an error to.
-      pieces.return?.().catch(() => {});
-    });
-  };
   return new ReadableStream<Uint8Array>({
-    start: wait,
+    start(controller) {
+      if (timeout === undefined) return;
+      const { unreadMs, setTimer = systemSetTimer } = timeout;
+      stopWaiting = setTimer(unreadMs, () => {
+        controller.error(new Error("nobody read the stream"));
+        // Nobody is left to report an error to.
+        pieces.return?.().catch(() => {});
+      });
+    },
     async pull(controller) {
       stopWaiting();
       const { done, value } = await pieces.next();
-      if (done) return controller.close();
-      controller.enqueue(value);
-      wait(controller);
+      if (done) controller.close();
+      else controller.enqueue(value);
     },
     async cancel() {
       stopWaiting();

@@ -47,10 +47,15 @@ Deno.test("a stream that nobody begins to read ends in time, one that is read ma
     timers.add(run);
     return () => void timers.delete(run);
   };
-  const unread = source(5, { unreadMs: 1000, setTimer: later });
+  let ended = 0;
+  const over = () => Promise.resolve({ done: true, value: void ended++ } as const);
+  // What it holds is open before anything is read.
+  const open = { [Symbol.asyncIterator]: () => ({ next: over, return: over }) };
+  const unread = pulledStream(open, { unreadMs: 1000, setTimer: later });
   assert.equal(timers.size, 1);
   for (const run of timers) run();
-  await assert.rejects(unread.stream.getReader().read(), /read nothing/);
+  assert.equal(ended, 1);
+  await assert.rejects(unread.getReader().read(), /nobody read/);
   timers.clear();
   const { stream } = source(5, { unreadMs: 1000, setTimer: later });
   const reader = stream.getReader();
