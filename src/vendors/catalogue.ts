@@ -1,6 +1,5 @@
 import { within } from "../base/deadline.ts";
 import { parseExactly } from "../base/exact_json.ts";
-import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
@@ -191,16 +190,19 @@ async function readListWith(
   vendor: Vendor,
   key: Secret,
 ): Promise<ListedModel[]> {
-  const models: ListedModel[] = [];
+  // Clients page by the last id: one that is listed twice would lead them back.
+  const models = new Map<string, ListedModel>();
   let query: string = firstPage[vendor.modelsFormat];
   for (let page = 0; page < maxPages; page++) {
     const json = await readPage(upstream, vendor, key, query);
-    pushAll(models, readEntries(json));
+    for (const model of readEntries(json)) {
+      if (!models.has(model.id)) models.set(model.id, model);
+    }
     const next = nextPage(json);
     if (next === undefined) break;
     query = next;
   }
-  return models;
+  return [...models.values()];
 }
 
 /**

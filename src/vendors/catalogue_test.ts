@@ -130,9 +130,22 @@ Deno.test("the google format: pages follow nextPageToken, names lose 'models/'",
 
 Deno.test("a vendor whose pages never end is followed for twenty pages", async () => {
   const { upstream, ids } = setup();
-  upstream.answering = () => ({ models: [{ name: "x" }], nextPageToken: "again" });
+  let page = 0;
+  upstream.answering = () => ({ models: [{ name: `x${page++}` }], nextPageToken: "again" });
   assert.equal((await ids("vendor-d")).length, 20);
   assert.equal(upstream.requests.length, 20);
+});
+
+Deno.test("a model that a vendor lists twice is in the list once, where and as it came first", async () => {
+  const { upstream, catalogue } = setup();
+  const [one, two] = [{ id: "one", created: 1 }, { id: "two", created: 2 }];
+  // Also over pages: after an id that comes twice a client would never reach the end.
+  upstream.answering = ({ url }) =>
+    url.includes("after_id")
+      ? { data: [two, { ...one, created: 3 }], has_more: false }
+      : { data: [one, two, one], has_more: true, last_id: "one" };
+  const models = await catalogue.models(vendor("vendor-c"));
+  assert.deepEqual(models.map(({ id, created }) => [id, created]), [["one", 1], ["two", 2]]);
 });
 
 Deno.test("a bare array is a list too", async () => {
