@@ -18,16 +18,23 @@ onPostgres("records are written while a deletion waits for a long writer", async
     await written.promise;
   });
   let isAdded = false;
-  const adding = storeOf(database).add(request(account, { userIds: ["ann"] }))
+  const adding = storeOf(database).add(request(account, { userIds: ["ann"] }), "claimed")
     .then(() => isAdded = true);
+  let waited: string;
   try {
     await untilWaiting(database, () => 1);
     await within(30_000, write("before"));
     assert.equal(isAdded, false);
+    waited = String((await database.query("select clock_timestamp()::text as now", []))[0]!.now);
   } finally {
     written.resolve();
     await Promise.all([longWriter, adding]);
   }
+  const claims = await database.query(
+    `select held_until >= $1::text::timestamptz + interval '60 s' as is_whole from deletions`,
+    [waited],
+  );
+  assert.deepEqual(claims, [{ is_whole: true }], "the claim begins after the wait");
   await write("after");
   assert.deepEqual(
     (await left(database)).interactions,

@@ -54,10 +54,10 @@ export function createDeletions(
       if (as === "queued") await requireRoom(main, request.accountId);
       const tombstone = await tombstoneNow(stores, stored, newSalt());
       await main.transaction(async (tx) => {
-        await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
         await writeAudit(tx, request.audit);
-        // Last, since writers wait while the lock is held.
+        // Late, since writers wait while the lock is held, but before the time of a claim begins.
         await lockForErasure(tx);
+        await insertDeletion(tx, stored, tombstone, as === "claimed" ? workerId : null);
         await insertTombstone(tx, tombstone);
       });
       return tombstone;
