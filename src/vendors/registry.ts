@@ -293,7 +293,7 @@ const rows: readonly VendorRow[] = [
     forwardHeaders: ["http-referer", "x-title"],
     dialectHeaders: [],
     // vendor-c's models behind the aggregator; other models take unsigned thinking.
-    quirks: { signedThinking: /^~?anthropic\// },
+    quirks: { signedThinking: /^~?anthropic\//, imageModels: /-image\b/ },
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
     ...mediaRouteTable["vendor-f"],

@@ -380,6 +380,8 @@ export interface DialectQuirks {
    * (`UnsignedThinking`).
    */
   signedThinking?: RegExp;
+  /** Models of its chat endpoint that can be asked for images by `modalities`. */
+  imageModels?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
   refuses?: readonly RefusedSettings[];
   /** Models that no rule matches get the effort that was requested. */

@@ -17,7 +17,7 @@ import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_na
 import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
-import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
+import { changesNothing, loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
  * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
@@ -31,7 +31,8 @@ export function* encodeRequest(
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
   // Only OpenRouter and some open-model servers accept them.
-  loseSettings(request, ["topK", "modalities"], losses);
+  const hasImages = target.quirks?.imageModels?.test(target.model) === true;
+  loseSettings(request, hasImages ? ["topK"] : ["topK", "modalities"], losses);
   const marks = new Breakpoints(request, target, losses);
   const search = searchFor(request, target, losses);
   const { unwrap: jsonUnwrap, ...answer } = formatSchema(request, losses);
@@ -44,6 +45,9 @@ export function* encodeRequest(
       top_p: request.topP,
       n: request.choices === 1 ? undefined : request.choices,
       stop: request.stop?.length ? request.stop : undefined,
+      modalities: hasImages && !changesNothing(request, "modalities")
+        ? request.modalities
+        : undefined,
       seed: request.seed,
       frequency_penalty: request.frequencyPenalty || undefined,
       presence_penalty: request.presencePenalty || undefined,

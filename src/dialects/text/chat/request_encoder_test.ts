@@ -65,3 +65,19 @@ Deno.test("the usual detail of a file is no loss", () => {
   const lost = [{ path: "p.detail", weight: "hint" }];
   assert.deepEqual(encoded([file("high"), text("hi")]).losses, lost);
 });
+
+Deno.test("images are asked of models that make them, where the vendor's endpoint has the field", () => {
+  const modalities = ["text", "image"] as const;
+  const quirks = { imageModels: /-image\b/ };
+  const asked = (target: Partial<Target>) => {
+    const request = { ...base, turns: [], modalities };
+    const { body, losses } = finish(
+      encodeRequest(request, { model: "a/a-image-preview", maxOutputTokens: undefined, ...target }),
+    );
+    return [body.modalities, losses];
+  };
+  const lost = [undefined, [{ path: "modalities", weight: "meaning" }]];
+  assert.deepEqual(asked({ quirks }), [modalities, []]);
+  assert.deepEqual(asked({ model: "a/a", quirks }), lost);
+  assert.deepEqual(asked({}), lost);
+});
