@@ -2,7 +2,7 @@ import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
 import { exactTime, nameText, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
-import { clampSpan } from "../../../shared/time_span.ts";
+import { clampSpan, dayMs } from "../../../shared/time_span.ts";
 
 /** Address of the list; the pages of single calls are below it. */
 export const listPath = "/dashboard/interactions";
@@ -172,10 +172,12 @@ class ViewReader {
     Object.assign(this.#query, { [name === "cost" ? "costNanos" : "latencyMs"]: range });
   }
 
-  /** Reads a time, in UTC as everywhere on the pages. */
+  /** Reads a time, in UTC as everywhere on the pages. A day alone is included as a whole. */
   #time(name: "from" | "to"): Date | undefined {
     const text = this.#one(name);
     if (text === undefined) return undefined;
+    const day = readTime(text, { hasTime: false });
+    if (day) return name === "from" ? day : new Date(day.getTime() + dayMs);
     const time = readTime(text, { hasTime: true });
     if (time) return time;
     this.#unused.set(name, text);

@@ -38,13 +38,28 @@ Deno.test("every filter of an address narrows, is shown, and can be taken off al
 });
 
 Deno.test("times are minutes in UTC, and a span of one's own gives way to a preset", () => {
-  const own = read("from=2026-11-20T09:30&to=2026-11-21");
+  const own = read("from=2026-11-20T09:30&to=2026-11-21T00:00");
   assert.deepEqual(own.query.start, new Date("2026-11-20T09:30:00Z"));
   assert.deepEqual(own.query.end, new Date("2026-11-21T00:00:00Z"));
   assert.equal(own.fields.toString(), "from=2026-11-20T09%3A30&to=2026-11-21T00%3A00");
   const preset = read("range=1h&from=2026-11-20T09:30");
   assert.deepEqual(preset.query.start, new Date("2026-11-21T11:00:00Z"));
   assert.equal(preset.fields.toString(), "range=1h");
+});
+
+Deno.test("a day without a time is a whole day at both ends, as in every other form", () => {
+  for (const to of ["2026-11-30", "30 Nov 2026"]) {
+    const month = read(`from=2026-11-01&to=${to}`);
+    assert.deepEqual(month.query.start, new Date("2026-11-01T00:00:00Z"));
+    assert.deepEqual(month.query.end, new Date("2026-12-01T00:00:00Z"));
+    assert.equal(month.fields.get("to"), "2026-12-01T00:00", "its addresses say the exact end");
+    assert.deepEqual(month.chips.map(({ value }) => value), [
+      "1 Nov 2026, 00:00 UTC",
+      "1 Dec 2026, 00:00 UTC",
+    ]);
+  }
+  const day = read("from=2026-11-30&to=2026-11-30");
+  assert.deepEqual([day.query.end, day.problems], [new Date("2026-12-01T00:00:00Z"), []]);
 });
 
 Deno.test("an invalid filter is reported and filters nothing", () => {
