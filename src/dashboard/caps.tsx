@@ -21,7 +21,7 @@ export function Caps({ row, spent }: {
               min="0"
               max="100"
               high={80}
-              value={String(Math.min(100, Math.floor(shareSpent(used, limitNanos) * 100)))}
+              value={String(Math.min(100, shareSpent(used, limitNanos) * 100))}
             >
             </meter>
             <span>
