@@ -87,6 +87,7 @@ function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: Interaction
       <td class="nowrap">
         <a class="row-link" href={`${listPath}/${row.transactionId}`}>
           <RowTime at={row.createdAt} now={now} />
+          <span class="visually-hidden">{`, ${exactTime(row.createdAt)}, ${row.model}`}</span>
         </a>
       </td>
       <td title={row.errorCode ?? meaning}>
