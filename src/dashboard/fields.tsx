@@ -174,20 +174,23 @@ export function Choices(
   return (
     <fieldset>
       <legend>{label}</legend>
-      {options.map(([value, text]) => (
+      {options.map(([value, text], at) => (
         <label class="choice">
           <input
             type={type}
             name={id}
             value={value}
             checked={values[id]?.includes(value) ?? false}
+            {...describedBy(id, { error: error !== undefined && at === 0 })}
           />{" "}
           {text}
         </label>
       ))}
-      {error === undefined
-        ? null
-        : <p class="error" role="alert">{isNone ? "Choose at least one." : error}</p>}
+      {error === undefined ? null : (
+        <p class="error" id={`${id}-error`} role="alert">
+          {isNone ? "Choose at least one." : error}
+        </p>
+      )}
     </fieldset>
   );
 }

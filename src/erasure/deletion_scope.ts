@@ -4,17 +4,14 @@ import type { Selectors } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { timeSpan } from "../shared/time_span.ts";
 
-/** The selectors of `DELETE /api/v1/data` and `POST /api/v1/data` together. */
+/** The selectors of `DELETE /api/v1/data` and `POST /api/v1/data` together, and the reason. */
 export const selectionRequest = deletionRequest.pick({
   tables: true,
   start_date: true,
   end_date: true,
   transaction_ids: true,
   session_ids: true,
-}).extend({ user_id: erasureRequest.shape.user_id });
-
-/** The reason that the receipt quotes. */
-export const erasureReason = erasureRequest.shape.reason;
+}).extend({ user_id: erasureRequest.shape.user_id, reason: erasureRequest.shape.reason });
 
 /** Reads the selectors of `DELETE /api/v1/data`. Throws faults that name the field. */
 export function deletionSelectors(body: z.output<typeof deletionRequest>): Selectors {

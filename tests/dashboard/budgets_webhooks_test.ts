@@ -20,6 +20,14 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
   });
   assert.equal(wrong.status, 400);
   assert.match(wrong.text, /Enter the app&#39;s or the end user&#39;s name/);
+  const ofAll = { kind: "account", name: "shop", per: "day", usd: "0" };
+  const named = await owner.submit(`${budgets}/new`, `${budgets}/new`, ofAll);
+  assert.equal(named.status, 400, "a name beside 'all calls' must not limit all calls");
+  assert.match(
+    named.text,
+    /Choose .Calls of an app. or .Calls of an end user., or leave this empty/,
+  );
+  assert.deepEqual(await list("budget"), []);
   const form = { kind: "user", name: " <b>ann", per: "day" };
   const amount = await owner.submit(`${budgets}/new`, `${budgets}/new`, { ...form, usd: "x" });
   assert.match(amount.text, /Expected an amount in US dollars/);

@@ -47,8 +47,10 @@ Deno.test("an invitation is shown once, is for its address, and ends when it is 
   const last = await owner.submit(people, `${people}/${id}/role`, { role: "viewer" });
   assert.equal(last.location, people);
   assert.match((await owner.get(people)).text, /needs an owner/);
-  const wrong = await owner.submit(people, `${people}/invite`, { email: "nobody", role: "owner" });
+  const wrong = await owner.submit(people, `${people}/invite`, { email: "nobody", role: "viewer" });
   assert.equal(wrong.status, 400);
+  const [form = ""] = /<form[^>]*\/invite".*?<\/form>/.exec(wrong.text) ?? [];
+  assert.match(form, /<option value="viewer" selected>/, "the role stays as it was chosen");
   await owner.submit(people, `${people}/invite`, { email: "ben@example.com", role: "viewer" });
   const shown = (await owner.get(people)).text;
   const link = /id="invitation-link">([^<]+)</.exec(shown)?.[1] ?? "";

@@ -370,6 +370,19 @@ Deno.test("what a form refuses is said in the words of its page", async () => {
     ["deletion", { start_date: "13/1/2026", tables: "interactions", reason: "x" }, day],
     ["exports", { from: "1 Feb 2026", to: "1 Mar 2026", format: "json" }, /Choose at least one\./],
     ["deletion", { tables: "interactions", reason: "x" }, /Fill in at least one of User, Sessions/],
+    ["deletion", { user_id: "ann", reason: "x" }, /^Choose at least one\.$/],
+    ["deletion", { tables: "interactions", user_id: "ann" }, /^Expected at least 1 character\.$/],
+    [
+      "evals",
+      { model: "openai/gpt-4.1", limit: "abc" },
+      /^Expected a whole number from 1 to 10,000/,
+    ],
+    [
+      "evals",
+      { model: "openai/gpt-4.1", limit: "9", grader0_type: "contains", grader1_text: "Paris" },
+      /^Choose what the grader does, or empty its fields\.$/,
+    ],
+    ["keys", { name: "x", access: "some" }, /^Choose at least one, or everything\.$/],
   ];
   for (const [section, fields, message] of refused) {
     const path = `/dashboard/${section}/new`;
@@ -378,6 +391,10 @@ Deno.test("what a form refuses is said in the words of its page", async () => {
     const errors = [...text.matchAll(/class="error"[^>]*>([^<]*)</g)].map(([, error]) => error);
     assert.match(errors.join("\n"), message, path);
     assert.doesNotMatch(errors.join("\n"), /RFC|[a-z]_[a-z]|item/, path);
+    // The script moves the focus there, and screen readers read the message with the control.
+    const [, control = ""] = /(<[^>]*aria-invalid="true"[^>]*>)/.exec(text) ?? [];
+    const [, id] = /aria-describedby="([^" ]+)/.exec(control) ?? [];
+    assert.match(text, new RegExp(`class="error" id="${id}"[^>]*>[^<]+<`), `${path} ${control}`);
   }
 });
 

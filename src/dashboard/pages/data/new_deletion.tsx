@@ -7,7 +7,7 @@ import {
   type Selectors,
   totalOf,
 } from "../../../erasure/deletion.ts";
-import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/deletion_scope.ts";
+import { anySelectors, selectionRequest } from "../../../erasure/deletion_scope.ts";
 import { OptionError } from "../../../shared/fault.ts";
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
@@ -74,14 +74,13 @@ function wantedOf(form: Form): Wanted {
     session_ids: listOf(form.text("session_ids")),
     transaction_ids: listOf(form.text("transaction_ids")),
     ...form.span(),
+    reason: form.text("reason"),
   });
-  const selectors = anySelectors(body);
-  return { tables: body.tables, selectors, reason: validate(erasureReason, form.text("reason")) };
+  return { tables: body.tables, selectors: anySelectors(body), reason: body.reason };
 }
 
 function fieldOf(param: string): string {
-  // The reason is validated by itself, so its faults have an empty path.
-  return param === "" ? "reason" : param.split(/[.[]/)[0]!;
+  return param.split(/[.[]/)[0]!;
 }
 
 async function dryRun(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {

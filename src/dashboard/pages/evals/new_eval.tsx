@@ -95,9 +95,17 @@ async function requestOf(ctx: PageContext, form: Form, request: PageRequest): Pr
     graders: readGraders(form),
     filters: await readFilters(ctx, request, form),
     ...form.span(),
-    limit: Number(form.text("limit")),
+    limit: limitOf(form.text("limit")),
     sample: form.text("sample"),
   };
+}
+
+/** The contract's messages name types of JSON, which a form's field doesn't have. */
+function limitOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) {
+    throw invalidValue("limit", "expected a whole number from 1 to 10,000");
+  }
+  return Number(text);
 }
 
 /**

@@ -148,6 +148,7 @@ function Access(
   { values, fieldErrors, scopes, vendorNames, isOwner }: Omit<FormProps, "csrf">,
 ) {
   const access = values.access?.[0] ?? "all";
+  const error = fieldErrors.scopes;
   return (
     <fieldset>
       <legend>Access</legend>
@@ -160,19 +161,20 @@ function Access(
         Only these endpoints
       </label>
       <div class="scopes">
-        {scopes.map((scope) => (
+        {scopes.map((scope, at) => (
           <label class="choice">
             <input
               type="checkbox"
               name="scope"
               value={scope}
               checked={values.scope?.includes(scope) ?? false}
+              {...describedBy("scopes", { error: error !== undefined && at === 0 })}
             />{" "}
             <code>{vendorWithLabel(vendorNames, scope)}</code>
           </label>
         ))}
       </div>
-      {fieldErrors.scopes === undefined ? null : <p class="error">{fieldErrors.scopes}</p>}
+      {error === undefined ? null : <p class="error" id="scopes-error">{error}</p>}
     </fieldset>
   );
 }

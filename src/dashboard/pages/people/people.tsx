@@ -122,7 +122,8 @@ async function invite(ctx: PageContext, form: Form, request: PageRequest): Promi
   const role = roleOf(form);
   if (!role || email === undefined) {
     const error = "Expected an e-mail address such as ann@example.com.";
-    return { ...await listPage(ctx, request, { email: form.text("email"), error }), status: 400 };
+    const refused = { email: form.text("email"), role: role ?? defaultRole, error };
+    return { ...await listPage(ctx, request, refused), status: 400 };
   }
   const { now } = request;
   const { newId, baseUrl } = ctx;
@@ -214,8 +215,10 @@ interface Props {
   keys: readonly KeyRow[];
   request: PageRequest;
   /** A refused invitation, to show in its form again. */
-  refused: { email: string; error: string } | undefined;
+  refused: { email: string; role: Role; error: string } | undefined;
 }
+
+const defaultRole: Role = "member";
 
 function PeopleBody({ members, invitations, keys, request, refused }: Props) {
   const isOwner = request.may("owner");
@@ -383,7 +386,9 @@ function InviteForm({ csrf, refused }: { csrf: string; refused: Props["refused"]
         </Field>
         <Field id="role" label="Role">
           <select id="role" name="role">
-            {roles.map((one) => <option value={one} selected={one === "member"}>{one}</option>)}
+            {roles.map((one) => (
+              <option value={one} selected={one === (refused?.role ?? defaultRole)}>{one}</option>
+            ))}
           </select>
         </Field>
         <button type="submit" class="button">Create invitation</button>

@@ -77,6 +77,11 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     if (kind !== "account" && name === "") {
       throw new OptionError("name", "enter the app's or the end user's name");
     }
+    // Whoever typed a name doesn't mean all calls: such a budget could stop every one of them.
+    if (kind === "account" && name !== "") {
+      const [, ofApp, ofUser] = kinds.map(([, label]) => `“${label}”`);
+      throw new OptionError("name", `choose ${ofApp} or ${ofUser}, or leave this empty`);
+    }
     const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
     const limitNanos = readStatedUsd(
       form.text("usd"),
