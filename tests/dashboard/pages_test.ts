@@ -6,6 +6,7 @@ import { BrowserClient, csrfIn } from "../support/browser_client.ts";
 import { beginSignIn, signIn, startDashboard } from "./world.ts";
 
 const people = "/dashboard/settings/people";
+const audit = "/dashboard/settings/audit";
 
 Deno.test("without sign-in the dashboard says how to turn it on", async () => {
   await using service = await startTestService({ env: { LOCAL_SIGN_IN: "false" } });
@@ -62,6 +63,7 @@ Deno.test("an invitation is shown once, is for its address, and ends when it is 
   const invitation = /invitations\/([^/"]+)\/withdraw/.exec(shown)?.[1];
   await owner.submit(people, `${people}/invitations/${invitation}/withdraw`);
   assert.match((await signIn(world.browser(), start)).text, /invitation doesn/);
+  assert.match((await owner.get(audit)).text, /invitation\.withdrawn/);
 });
 
 Deno.test("a viewer sees and changes nothing, and is out once removed", async () => {
@@ -103,6 +105,7 @@ Deno.test("a viewer sees and changes nothing, and is out once removed", async ()
   await owner.submit(`${people}/${bens}/remove`, `${people}/${bens}/remove`);
   assert.equal((await ben.get("/dashboard/keys")).status, 303);
   assert.match((await signIn(ben)).text, /You have no access/);
+  assert.match((await owner.get(audit)).text, /person\.removed[^]*person\.role_changed/);
 });
 
 Deno.test("a key is made with what the form says, and rotated with an overlap", async () => {
@@ -139,6 +142,7 @@ Deno.test("a key is made with what the form says, and rotated with an overlap", 
   await owner.submit(again, again, { overlap: "none" });
   assert.equal(await ask(replaced, "/api/v1/status"), 401);
   assert.match((await owner.get("/dashboard/keys")).text, /staging/);
+  assert.match((await owner.get(audit)).text, /api_key\.rotated/);
 });
 
 Deno.test("a provider without OpenID signs people in by its three addresses", async () => {
