@@ -96,6 +96,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     requestedModel,
     stream: asked.stream,
     endUser: asked.user,
+    tags: asked.tags,
     requestText: bodyText,
     hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
     bound: boundOf(generation),

@@ -54,6 +54,7 @@ export async function createSpeech(
     requestedModel,
     stream: ask.stream,
     endUser: ask.user,
+    tags: ask.tags,
     requestText: bodyText,
     hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
     bound: speechBound(ask, ask.speed),

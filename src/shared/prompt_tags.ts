@@ -1,5 +1,5 @@
 import { copyOf } from "../base/own_text.ts";
-import { Fault } from "./fault.ts";
+import { Fault, invalidValue } from "./fault.ts";
 
 /** The tags in the leading lines of a prompt (docs/calling.md). */
 export interface PromptTags {
@@ -41,6 +41,15 @@ export function readTags(text: string, param?: string): { tags: PromptTags; leng
     length = end === -1 ? text.length : end + 1;
   }
   return { tags, length };
+}
+
+/** Reads the tags of a prompt, which must have more than them. */
+export function readPromptTags(text: string, param: string): ReturnType<typeof readTags> {
+  const block = readTags(text, param);
+  if (block.length > 0 && block.length === text.length) {
+    throw invalidValue(param, "the prompt contains only tag lines");
+  }
+  return block;
 }
 
 /** The first value of each tag, sources in order: system text, then user text. */

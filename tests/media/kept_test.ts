@@ -146,17 +146,35 @@ Deno.test("a vendor key of the caller's own draws without charge", async () => {
   assert.equal(row.cost_usd, answer.body.cost_usd);
 });
 
-Deno.test("end user, tags of the request and provider options are recorded and sent", async () => {
+const tagLines = "/// APP shop\n/// COHORT c-1\n";
+
+Deno.test("the end user, tags and provider options of a picture are recorded and sent", async () => {
   const answer = await generateImage(service(), {
     ...image,
+    prompt: `${tagLines}A boat`,
     user: "user-42",
     provider_options: { openai: { moderation: "low" }, "vendor-d": { labels: {} } },
   });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   const sent = service().simulators.requests("vendor-b").at(-1)!.body as Record<string, unknown>;
-  assert.deepEqual([sent.user, sent.moderation], ["user-42", "low"]);
+  assert.deepEqual([sent.user, sent.moderation, sent.prompt], ["user-42", "low", "A boat"]);
   assert(!("labels" in sent));
   const row = await service().row(answer.transaction);
-  assert.equal(row.user_id, "user-42");
+  assert.deepEqual([row.user_id, row.app, row.cohort_id], ["user-42", "shop", "c-1"]);
+  assert.equal((row.request as { prompt: string }).prompt, `${tagLines}A boat`);
   assert.equal(row.endpoint, "/imagen/v1/generate");
+});
+
+Deno.test("tag lines are recorded and not spoken, under both names of the text", async () => {
+  for (const name of ["input", "text"]) {
+    const body = { provider: "vendor-b", [name]: `${tagLines}Hello` };
+    const answer = await service().post("/tts/v1/generate", body);
+    assert.equal(answer.status, 200, await answer.text());
+    assert.equal(answer.headers.get("x-audio-characters"), "5");
+    const sent = service().simulators.requests("vendor-b").at(-1)!.body as Record<string, unknown>;
+    assert.equal(sent.input, "Hello");
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual([row.app, row.cohort_id], ["shop", "c-1"]);
+    assert.equal((row.request as Record<string, unknown>)[name], `${tagLines}Hello`);
+  }
 });

@@ -7,7 +7,7 @@ import {
   topLevelMembers,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
-import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
+import { type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
 import { readSafetyUser } from "./safety_user.ts";
@@ -55,13 +55,9 @@ type Prompted = Pick<Operation, "promptPath">;
 export function readOperation(sent: SentRequest, { promptPath }: Prompted): OperationRequest {
   const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
   const prompt = promptPath && valueAt(fields, promptPath);
-  const named = promptPath && formatPath(promptPath);
   const { tags, length } = typeof prompt === "string"
-    ? readTags(prompt, named)
+    ? readPromptTags(prompt, formatPath(promptPath!))
     : { tags: {}, length: 0 };
-  if (length > 0 && length === (prompt as string).length) {
-    throw invalidValue(named!, "the prompt contains only tag lines");
-  }
   // Nested prompts aren't read from `fields` later, so that their tags may stay.
   const isField = promptPath?.length === 1 && length > 0;
   return {

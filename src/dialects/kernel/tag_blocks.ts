@@ -1,6 +1,5 @@
-import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
+import { mergeTags, type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
-import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
@@ -54,12 +53,8 @@ export function readTagBlocks(
   const tagBlocks: RequestFacts["tagBlocks"] = [];
   let tags: PromptTags = {};
   for (const { text, path } of texts.filter((one) => one !== undefined)) {
-    const param = formatPath(path);
-    const block = readTags(text, param);
+    const block = readPromptTags(text, formatPath(path));
     if (block.length === 0) continue;
-    if (block.length === text.length) {
-      throw invalidValue(param, "the prompt contains only tag lines");
-    }
     tags = mergeTags(tags, block.tags);
     tagBlocks.push({ path, units: block.length });
   }

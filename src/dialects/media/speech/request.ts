@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { speechRequest } from "../../../../contracts/media/speech.ts";
 import { Fault, invalidValue } from "../../../shared/fault.ts";
+import { type PromptTags, readPromptTags } from "../../../shared/prompt_tags.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 
@@ -13,7 +14,7 @@ export type SpeechBody = z.output<typeof speechRequest>;
 export function readSpeechRequest(
   body: SpeechBody,
   target: { model: string; options: JsonRecord },
-): SpeechAsk {
+): SpeechAsk & { readonly tags: PromptTags } {
   const text = body.input ?? body.text;
   if (text == null) {
     throw new Fault("missing_required_field", { param: "input", message: "input: required." });
@@ -24,9 +25,11 @@ export function readSpeechRequest(
   if (body.voice != null && body.speakers != null) {
     throw invalidValue("voice", "expected one voice, or speakers with a voice each, not both");
   }
+  const { tags, length } = readPromptTags(text, body.input == null ? "text" : "input");
   return {
     ...target,
-    text,
+    tags,
+    text: text.slice(length),
     voice: body.voice ?? undefined,
     instructions: body.instructions ?? undefined,
     format: body.response_format ?? undefined,
