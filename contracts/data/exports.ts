@@ -95,6 +95,7 @@ export const createExport = defineContract({
     "application/x-ndjson": z.string(),
   },
   otherStatuses: { 202: { "application/json": exportJob } },
+  errors: ["idempotency_conflict"],
 });
 
 // `unknown` although it is bytes: generators give an operation one type for all its answers.

@@ -27,7 +27,7 @@ import { createSignIns } from "../people/store/sign_ins.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
-import { claimDataDir, hasDatabase, workerDirs } from "../database/data_dir.ts";
+import { addressOfOwner, claimDataDir, hasDatabase, workerDirs } from "../database/data_dir.ts";
 import { otherOwnerOf } from "../database/file_owners.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
@@ -174,6 +174,10 @@ function belongsTo(dataDir: string, owner: number): string {
 }
 
 async function nothingIn(dataDir: string): Promise<string> {
+  const server = await addressOfOwner(dataDir);
+  if (server !== undefined) {
+    return `The server at ${server} has its data in PostgreSQL: set DATABASE_URL as it is set there.`;
+  }
   const none = `There is no data in ${dataDir} and no server at it`;
   const demo = `${dataDir}/demo`;
   return await hasDatabase(demo)

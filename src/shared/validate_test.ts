@@ -123,6 +123,13 @@ const scenarios: Scenario[] = [
     message: "n: expected a whole number, received a number.",
   },
   {
+    name: "a number that JavaScript can't hold is named as such",
+    value: { ...good, above: JSON.parse("1e400") },
+    code: invalid,
+    param: "above",
+    message: "above: expected a number, received a number that is too large.",
+  },
+  {
     name: "a number too large",
     value: { ...good, n: 129 },
     code: invalid,

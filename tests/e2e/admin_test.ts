@@ -154,6 +154,16 @@ Deno.test("a command in a wrong folder says so and makes nothing", async () => {
   assert.match(beside.stderr, /\(the demo's is .*\/wrong\/demo\)/);
 });
 
+Deno.test("a command that runs beside a server on PostgreSQL says which variable it lacks", async () => {
+  const path = `${directory}/journal-only`;
+  const claim = await claimDataDir(path);
+  await claim.describe({ address: "http://127.0.0.1:4321" });
+  const ended = await runAdminHere({ args: ["migrate"], env: { DATA_DIR: path } });
+  await claim.release();
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /The server at http:\/\/127\.0\.0\.1:4321 .*: set DATABASE_URL /);
+});
+
 Deno.test({
   name: "a command leaves a database alone that belongs to another user, and says whose it is",
   ignore: Deno.uid() !== 0,

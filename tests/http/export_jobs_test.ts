@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { contracts } from "../../contracts/mod.ts";
 import { interactionColumns } from "../../contracts/data/export_tables.ts";
 import { eachService } from "../support/each_service.ts";
 import { checkError } from "../support/scenarios.ts";
@@ -155,6 +156,7 @@ eachService(
     assert.deepEqual(await states(service), { [made.request_id]: "ready" });
     const other = await service.post(path, { range, format: "csv" }, repeat);
     await refused(other, 409, "idempotency_conflict", /X-Request-ID/);
+    assert.ok(contracts.createExport.codes.includes("idempotency_conflict"), "it is documented");
     const direct = { start_date: "2026-01-01T00:00:00Z" };
     for (const _ of [1, 2]) {
       const answer = await service.post(path, direct, { "x-request-id": "direct" });

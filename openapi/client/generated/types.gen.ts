@@ -8821,6 +8821,10 @@ export type CreateExportErrors = {
      */
     403: ServiceError;
     /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ServiceError;
+    /**
      * `request_too_large`: The request body is too large.
      */
     413: ServiceError;
