@@ -240,7 +240,8 @@ export function answerHeaders(contract: Contract, status: string): Record<string
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
   if (status === "429" || status === "503") names.push("Retry-After");
-  if (contract.interaction && ["429", "502", "503"].includes(status)) names.push("X-Should-Retry");
+  const mayLast = contract.interaction && ["429", "502", "503"].includes(status);
+  if (status === "401" || mayLast) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
   if (contract.interaction || isCount(contract)) names.push("X-Vendor-Request-ID");
   if (good && contract.interaction) {

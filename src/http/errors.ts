@@ -30,6 +30,9 @@ const defaultRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
  * vendors' libraries, and agents built on them, obey the header.
  */
 const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "missing_api_key",
+  "invalid_api_key",
+  "invalid_vendor_api_key",
   "upstream_authentication_failed",
   "upstream_quota_exhausted",
   "vendor_quota_exhausted",

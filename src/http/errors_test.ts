@@ -160,3 +160,17 @@ Deno.test("a temporary refusal has Retry-After, in every dialect", () => {
     assert.equal(said.headers?.["retry-after"], "8");
   }
 });
+
+Deno.test("errors that last until a key is replaced or a quota raised say so, and no others", () => {
+  const lasting = codes.filter((code) =>
+    parsed(new Fault(code), "messages").headers?.["x-should-retry"] === "false"
+  );
+  assert.deepEqual(lasting.toSorted(), [
+    "invalid_api_key",
+    "invalid_vendor_api_key",
+    "missing_api_key",
+    "upstream_authentication_failed",
+    "upstream_quota_exhausted",
+    "vendor_quota_exhausted",
+  ]);
+});

@@ -339,7 +339,8 @@ Deno.test("with the caller's own vendor key the failures of that key are the cal
 
 /** Somebody has to do something first, although the status says that a later call may succeed. */
 const lasting = [
-  ...["upstream_authentication_failed", "upstream_quota_exhausted", "vendor_quota_exhausted"],
+  ...["invalid_vendor_api_key", "upstream_authentication_failed"],
+  ...["upstream_quota_exhausted", "vendor_quota_exhausted"],
 ];
 
 async function play(failure: Failure, stream: boolean, own: boolean): Promise<void> {
