@@ -80,6 +80,10 @@ Deno.test("thinking is signed, and refused when it comes back altered", async ()
     const content = first.content as Anthropic.ContentBlockParam[];
     const second = await go(content);
     assert.match(JSON.stringify(second.content), /get_weather: rain/);
+    // What an agent's own search for tools returns: names of tools.
+    const loaded = { type: "tool_reference" as const, tool_name: "get_weather" };
+    const references = results.map((result) => ({ ...result, content: [loaded] }));
+    assert.equal((await go(content, references as typeof results)).type, "message");
     const altered = content.map((block) =>
       block.type === "thinking" ? { ...block, thinking: "Something else" } : block
     );

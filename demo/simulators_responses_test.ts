@@ -206,7 +206,7 @@ Deno.test("a token limit ends in an incomplete response", async () => {
   });
 });
 
-Deno.test("tools that an item adds are offered, and an agent's own metadata is taken", async () => {
+Deno.test("tools that an item adds are offered, and an agent's own metadata and messages are taken", async () => {
   await withClient("vendor-b", async (client, model) => {
     const answer = await client.responses.create({
       model,
@@ -214,6 +214,13 @@ Deno.test("tools that an item adds are offered, and an agent's own metadata is t
       input: [
         { type: "additional_tools", role: "developer", tools: [WEATHER] },
         { role: "user", content: "What is the weather in Paris?" },
+        {
+          ...{ type: "agent_message", author: "/root", recipient: "/root/helper" },
+          content: [
+            { type: "input_text", text: "Task:" },
+            { type: "encrypted_content", encrypted_content: "Answer." },
+          ],
+        },
       ],
     } as OpenAI.Responses.ResponseCreateParamsNonStreaming);
     assert.ok(answer.output.some((item) => item.type === "function_call"));

@@ -9,6 +9,7 @@ import type {
   TextBlockParam,
   ThinkingBlockParam,
   Tool,
+  ToolReferenceBlockParam,
   ToolResultBlockParam,
   ToolUseBlockParam,
 } from "@anthropic-ai/sdk/resources/messages/messages";
@@ -124,6 +125,11 @@ export const BLOCKS: Readonly<Record<string, Record<string, Rule>>> = {
     caller: object,
     toolset_name: optionalText,
   } satisfies Record<keyof ToolUseBlockParam, Rule>,
+  tool_reference: {
+    type: needed,
+    tool_name: needed,
+    cache_control,
+  } satisfies Record<keyof ToolReferenceBlockParam, Rule>,
   tool_result: {
     type: needed,
     tool_use_id: needed,
@@ -150,7 +156,7 @@ export const BLOCKS_OF_ROLE: Readonly<Record<string, readonly string[]>> = {
   system: ["text"],
 };
 
-export const RESULT_BLOCKS = ["text", "image", "document", "search_result"];
+export const RESULT_BLOCKS = ["text", "image", "document", "search_result", "tool_reference"];
 
 export const TOOL = {
   name: needed,

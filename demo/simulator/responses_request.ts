@@ -5,6 +5,7 @@ import { type OfferedTool, type Prompt } from "./model.ts";
 import { invalid, require, requireAnswerSchema, requireFunction } from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import {
+  AGENT_PARTS,
   BODY,
   COMPACT_BODY,
   COUNT_BODY,
@@ -108,7 +109,11 @@ function checkItem(value: unknown, path: string, isStrict: boolean): JsonObject 
   }
   const parts = [...asArray(checked.content), ...asArray(checked.output)];
   if (type !== "reasoning") {
-    const allowed = checked.role === "assistant" ? OUTPUT_PARTS : INPUT_PARTS;
+    const allowed = type === "agent_message"
+      ? AGENT_PARTS
+      : checked.role === "assistant"
+      ? OUTPUT_PARTS
+      : INPUT_PARTS;
     parts.forEach((part, index) => checkPart(part, allowed, `${path}.content[${index}]`, isStrict));
   }
   return { ...checked, type };

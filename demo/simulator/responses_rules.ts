@@ -135,6 +135,15 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     namespace: optionalText,
     caller: object,
   } satisfies Record<keyof ResponseFunctionToolCall, Rule>,
+  // Not in the published types: what one of Codex's agents writes to another.
+  agent_message: {
+    ...agentFields,
+    type: needed,
+    id: text,
+    author: needed,
+    recipient: needed,
+    content: { is: "array", required: true },
+  },
   function_call_output: OUTPUT,
   custom_tool_call: {
     ...agentFields,
@@ -184,6 +193,7 @@ export const PARTS: Readonly<Record<string, Record<string, Rule>>> = {
     keyof ResponseInputText,
     Rule
   >,
+  encrypted_content: { type: needed, encrypted_content: needed },
   input_image: {
     type: needed,
     image_url: optionalText,
@@ -206,6 +216,7 @@ export const PARTS: Readonly<Record<string, Record<string, Rule>>> = {
 };
 
 export const INPUT_PARTS = ["input_text", "input_image", "input_file", "input_audio"];
+export const AGENT_PARTS = ["input_text", "encrypted_content"];
 export const OUTPUT_PARTS = ["output_text", "refusal"];
 
 export const FUNCTION_TOOL = {
