@@ -14,6 +14,7 @@ const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   input_image: { type: true, image_url: true, file_id: true, detail: true, ...knownMark },
   input_file: { ...all("type file_data file_url file_id filename detail"), ...knownMark },
   input_audio: { type: true, input_audio: { data: true, format: true } },
+  encrypted_content: { type: true, encrypted_content: true },
 };
 
 const part = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofPart, record.type);
@@ -42,6 +43,7 @@ const textFields: KnownFieldSet = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   message: { ...itemFields, role: true, content: part, ...knownMark },
+  agent_message: { ...itemFields, author: true, recipient: true, content: part },
   function_call: call,
   custom_tool_call: call,
   function_call_output: output,

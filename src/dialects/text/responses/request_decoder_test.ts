@@ -208,6 +208,36 @@ Deno.test("vendor-side items and tools are listed, by what leaving them out does
   });
 });
 
+Deno.test("what agents write to each other is the user's text, unless only OpenAI can read it", () => {
+  // As Codex 0.171.0 sends it to an agent that a model of another vendor started.
+  const task = "Message Type: NEW_TASK\nTask name: /root/helper\nSender: /root\nPayload:\n";
+  const message = (sealed: string) => ({
+    ...{ type: "agent_message", id: "amsg_1", author: "/root", recipient: "/root/helper" },
+    content: [
+      { type: "input_text", text: task },
+      { type: "encrypted_content", encrypted_content: sealed },
+    ],
+  });
+  const environment = { role: "user", content: "env" };
+  const plain = decode({ input: [environment, message("Look at a.ts")] });
+  assert.deepEqual(plain.unsupported, []);
+  assert.deepEqual(plain.turns[1], {
+    role: "user",
+    parts: [
+      { type: "text", text: task, path: "input[1].content[0]" },
+      { type: "text", text: "Look at a.ts", path: "input[1].content[1]" },
+    ],
+    path: "input[1]",
+  });
+  assert.equal(decode({ input: [message("Look at a.ts")] }).turns.length, 1);
+  const { unsupported } = decode({
+    input: [environment, message(`gAAAAAB${"pXq_-9".repeat(20)}==`)],
+  });
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
+    ["input[1].content[1]", "meaning"],
+  ]);
+});
+
 Deno.test("values that change nothing are no loss", () => {
   const { unsupported: foreign } = decode({
     background: false,

@@ -82,12 +82,15 @@ const translatedTypes: readonly string[] = [
   ...["message", "function_call", "function_call_output"],
   ...["custom_tool_call", "custom_tool_call_output", "reasoning"],
   ...["compaction", "compaction_trigger", "additional_tools", "item_reference"],
+  "agent_message",
 ];
 
 function readItem(item: JsonRecord, path: string, into: Reading): void {
   switch (item.type ?? (item.role === undefined ? "item_reference" : "message")) {
     case "message":
       return readMessage(item, path, into);
+    case "agent_message":
+      return readAgentMessage(item, path, into);
     case "function_call":
     case "custom_tool_call":
       return addPart(into.turns, "assistant", readCall(item, path, into.names), path);
@@ -156,6 +159,24 @@ function readMessage(item: JsonRecord, path: string, into: Conversation): void {
       throw invalidValue(`${path}.role`, "expected 'user', 'assistant', 'system' or 'developer'");
   }
 }
+
+/**
+ * Reads what one of a caller's agents wrote to another as a text of the user; the text itself names
+ * both. A call's argument that OpenAI's model writes encrypted is plain if another model wrote it.
+ */
+function readAgentMessage(item: JsonRecord, path: string, into: Conversation): void {
+  const content = Array.isArray(item.content) ? item.content.map(plainPart) : item.content;
+  readMessage({ type: "message", role: "user", content }, path, into);
+}
+
+function plainPart(part: unknown): unknown {
+  if (!isRecord(part) || part.type !== "encrypted_content") return part;
+  const text = asString(part.encrypted_content);
+  return text === undefined || openaiToken.test(text) ? part : { type: "input_text", text };
+}
+
+/** What OpenAI encrypts is a Fernet token: a version, then a time that begins with zeros. */
+const openaiToken = /^gAAAAA[\w-]{40,}={0,2}$/;
 
 function addSystem(parts: readonly ContentPart[], path: string, into: Conversation): void {
   const texts = requireTexts(parts, "part");
