@@ -60,3 +60,11 @@ export async function* allPages<Row>(
     last = rows.length < limit ? undefined : rows.at(-1);
   } while (last !== undefined);
 }
+
+/** Reads what each page of rows needs besides, such as names, page by page. */
+export async function* mapPages<Row, Mapped>(
+  pages: AsyncIterable<readonly Row[]>,
+  map: (rows: readonly Row[]) => Promise<readonly Mapped[]>,
+): AsyncGenerator<readonly Mapped[]> {
+  for await (const rows of pages) yield await map(rows);
+}

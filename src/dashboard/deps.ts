@@ -81,8 +81,6 @@ export interface InteractionDeps {
   interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
-  /** Returns the names of the account's keys by their ids. */
-  keyNames: (accountId: number) => Promise<ReadonlyMap<string, string>>;
   readTranscript: (dialect: string, payloads: StoredContent) => Promise<Transcript>;
   costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
   mediaSigner: Pick<MediaSigner, "sign">;

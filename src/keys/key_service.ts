@@ -34,13 +34,28 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
   return state === "active" && now.getTime() - key.createdAt.getTime() >= rotationDueMs;
 }
 
+/** Which of an account's keys a list has, all of them by default. */
+export interface KeyFilter {
+  limit?: number;
+  /** The key after which the list begins. */
+  after?: Pick<ApiKey, "createdAt" | "id"> | undefined;
+  /** A part of the name, in any case, or the beginning of the value. */
+  search?: string | undefined;
+  /** Only keys with a cap that aren't revoked. */
+  isCapped?: boolean;
+  /** Only keys that these people made. */
+  madeBy?: readonly string[];
+}
+
 /**
  * Keys as one account's people manage them, with no access to another account's. Each act is
  * written to the audit log (`audit`) in the same transaction.
  */
 export interface KeyService {
   /** Lists keys, the newest first. */
-  list(accountId: number): Promise<KeyRow[]>;
+  list(accountId: number, filter?: KeyFilter): Promise<KeyRow[]>;
+  /** Returns the names of keys by their ids; unknown ids are left out. */
+  names(accountId: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;
   create(
     key: NewApiKey,

@@ -116,8 +116,6 @@ function createInteractionDeps(services: Services): InteractionDeps {
   return {
     interactions: records.fairAnalytics,
     flushRecords: records.flushRecords,
-    keyNames: async (accountId) =>
-      new Map((await stores.apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
     readTranscript: (dialect, payloads) => readTranscript(dialectsByName.get(dialect), payloads),
     costLines: createCostLines({
       ...{ priceVersions: stores.priceVersions, archivePrices, registry, prices },

@@ -43,6 +43,11 @@ export interface Membership {
   signedInAt: Date;
 }
 
+/** The member after which a page of the list begins. */
+export interface MembershipCursor extends Pick<Membership, "createdAt"> {
+  person: Pick<Person, "id">;
+}
+
 export interface Invitation {
   id: string;
   /** Empty: for whoever opens the link first. */
@@ -72,7 +77,12 @@ export interface Removed extends Person {
  * transaction of the change. Implemented in `src/people/store/people.ts`.
  */
 export interface PeopleStore {
-  list(accountId: number): Promise<Membership[]>;
+  /** Lists members, those who joined first first; `limit` of them after `after`, or all. */
+  list(
+    accountId: number,
+    page?: { after?: MembershipCursor | undefined; limit?: number },
+  ): Promise<Membership[]>;
+  findMember(accountId: number, personId: string): Promise<Membership | undefined>;
   invitations(accountId: number, now: Date): Promise<Invitation[]>;
   /** Invites an address, in place of an earlier invitation of the same address. */
   invite(

@@ -204,6 +204,20 @@ Deno.test("a list of several pages is a whole file", async () => {
     made.length,
   );
   const keys = readCsv((await owner.get("/dashboard/keys/csv")).text);
+  const idsIn = (text: string) => [...text.matchAll(/"name"><a href="[^"]*\/([0-9a-f-]{36})"/g)];
+  const shown: string[] = [];
+  for (let next: string | undefined = "/dashboard/keys"; next !== undefined;) {
+    const { text } = await owner.get(next);
+    const ids = idsIn(text).map(([, id]) => id!);
+    assert.ok(ids.length > 0 && ids.length <= 50, `${next}: ${ids.length}`);
+    shown.push(...ids);
+    next = /href="(\/dashboard\/keys\?after=[^"]*)">Older</.exec(text)?.[1];
+  }
+  assert.deepEqual(shown, keys.map(({ api_key_id }) => api_key_id));
+  assert.ok(shown.length > 55);
+  const { text: found } = await owner.get("/dashboard/keys?q=MANY+7");
+  assert.deepEqual(idsIn(found).length, 1);
+  assert.match((await owner.get("/dashboard/keys?q=none%25")).text, /No key found/);
   const [capped] = keys.filter(({ name }) => name === `'${formula}`);
   assert.equal(capped?.cap_day_usd, "5.000000000");
   assert.match(capped?.spent_day_usd ?? "", /^\d\.\d{9}$/);

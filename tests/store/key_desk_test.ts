@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { ApiKey, NewApiKey } from "../../src/keys/api_key.ts";
+import type { KeyFilter } from "../../src/keys/key_service.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
@@ -73,6 +74,50 @@ eachDatabase("a key is listed with its environment and last use", async (databas
   assert.equal(b?.madeBy, null);
   assert.equal(await keyService.find(account.id, "c"), undefined);
 });
+
+eachDatabase(
+  "keys are listed in pages, by name or value, by cap and by maker",
+  async (database) => {
+    const { account, other, keys, desk: keyService } = await setUp(database);
+    const list = async (filter: KeyFilter) =>
+      (await keyService.list(account.id, filter)).map(({ id }) => id);
+    for (const id of ["a", "b", "c", "d", "e"]) {
+      const capDayNanos = id === "b" || id === "c" ? 1n : null;
+      const key = {
+        ...newKey(account.id, id),
+        name: `Shop_${id}`,
+        prefix: `dmt_${id}`,
+        capDayNanos,
+      };
+      await keyService.create(key, { environment: "", madeBy: id < "c" ? "ann" : "ben" });
+    }
+    await keys.insert(newKey(other.id, "f"));
+    // Three keys of one millisecond, which the cursor's times can't tell apart.
+    const at = "2026-11-20T10:00:00.000";
+    for (const [id, micros] of [["b", "900"], ["c", "100"], ["d", "500"]] as const) {
+      const made = `${at}${micros}Z`;
+      await database.query("update api_keys set created_at = $2 where id = $1", [id, made]);
+    }
+    const all = await keyService.list(account.id);
+    assert.deepEqual(all.map(({ id }) => id), ["e", "a", "d", "c", "b"]);
+    for (const [at, key] of all.entries()) {
+      assert.deepEqual(
+        await list({ after: key, limit: 2 }),
+        all.slice(at + 1, at + 3).map(({ id }) => id),
+      );
+    }
+    assert.deepEqual(await list({ search: "shop_C" }), ["c"]);
+    assert.deepEqual(await list({ search: "shop%c" }), [], "no pattern");
+    assert.deepEqual(await list({ search: "dmt_d and all that follows" }), ["d"]);
+    assert.deepEqual(await list({ search: "mt_" }), [], "a value is searched by its beginning");
+    assert.deepEqual(await list({ madeBy: ["ann"] }), ["a", "b"]);
+    assert.deepEqual(await list({ madeBy: [] }), []);
+    await keyService.revoke(account.id, "c");
+    assert.deepEqual(await list({ isCapped: true }), ["b"]);
+    const names = await keyService.names(account.id, ["a", "f", "none"]);
+    assert.deepEqual([...names], [["a", "Shop_a"]], "another account's keys have no name");
+  },
+);
 
 eachDatabase("another account's key can't be revoked or rotated", async (database) => {
   const { account, other, desk: keyService } = await setUp(database);

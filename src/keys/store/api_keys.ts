@@ -34,6 +34,16 @@ export function createApiKeys(database: Database): ApiKeyStore {
       );
       return rows.map(readKey);
     },
+    async capped(accountId) {
+      const rows = await database.query(
+        `select ${keyColumns} from api_keys
+         where account_id = $1 and (cap_day_nanos is not null or cap_month_nanos is not null)
+           and ${isUsable}
+         order by created_at, id`,
+        [accountId],
+      );
+      return rows.map(readKey);
+    },
     async page(accountId, { after, limit }) {
       const rows = await database.query(
         `select ${keyColumns} from api_keys
@@ -107,10 +117,11 @@ export async function revokeKey(
   return row && readKey(row);
 }
 
+const isUsable = "revoked_at is null and (expires_at is null or expires_at > clock_timestamp())";
+
 export async function usableHashes(database: Queryable): Promise<string[]> {
   const rows = await database.query(
-    `select hash from api_keys where revoked_at is null
-       and (expires_at is null or expires_at > clock_timestamp())`,
+    `select hash from api_keys where ${isUsable}`,
     [],
   );
   return rows.map(({ hash }) => String(hash));

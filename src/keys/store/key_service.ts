@@ -1,6 +1,6 @@
 import type { ApiKey } from "../api_key.ts";
 import type { AuditNote } from "../../audit/audit.ts";
-import type { KeyRow, KeyService } from "../key_service.ts";
+import type { KeyFilter, KeyRow, KeyService } from "../key_service.ts";
 import { changeKey, insertKey, keyColumns, keyColumnsOfK, readKey, revokeKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
@@ -16,8 +16,15 @@ export function createKeyService(
   { analytics, carrySpend }: { analytics: LastUses; carrySpend: CarrySpend },
 ): KeyService {
   return {
-    list: (accountId) => read(database, analytics, accountId, null),
-    find: async (accountId, id) => (await read(database, analytics, accountId, id))[0],
+    list: (accountId, filter = {}) => read(database, analytics, accountId, filter),
+    find: async (accountId, id) => (await read(database, analytics, accountId, { id }))[0],
+    async names(accountId, ids) {
+      const rows = await database.query(
+        "select id, name from api_keys where id = any($2::text[]) and account_id = $1",
+        [accountId, ids],
+      );
+      return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
+    },
     create: (key, { environment, madeBy, audit }) =>
       database.transaction(async (tx) => {
         await insertKey(tx, key);
@@ -99,17 +106,34 @@ async function read(
   database: Queryable,
   analytics: LastUses,
   accountId: number,
-  id: string | null,
+  { id, limit, after, search, isCapped, madeBy }: KeyFilter & { id?: string },
 ): Promise<KeyRow[]> {
+  // The rows are chosen first, so that a page's notes are looked up, not those of all keys. Times
+  // are compared in milliseconds, as the cursor has them.
   const rows = await database.query(
     `select ${keyColumnsOfK},
        n.environment, n.replaces, n.made_by, coalesce(p.email, p.name) as maker,
        exists (select 1 from api_key_notes o where o.replaces = k.id) as is_replaced
-     from api_keys k left join api_key_notes n on n.api_key_id = k.id
+     from (
+       select *, date_trunc('milliseconds', created_at) as made_at from api_keys
+       where account_id = $1 and ($2::text is null or id = $2::text)
+         and ($3::timestamptz is null
+           or (date_trunc('milliseconds', created_at), id) < ($3::timestamptz, $4::text))
+         and ($5::text is null or strpos(lower(name), lower($5::text)) > 0
+           or starts_with(prefix, left($5::text, length(prefix))))
+         and (not $6::boolean
+           or revoked_at is null and (cap_day_nanos is not null or cap_month_nanos is not null))
+         and ($7::text[] is null
+           or id in (select api_key_id from api_key_notes where made_by = any($7::text[])))
+       order by made_at desc, id desc limit $8::int
+     ) k left join api_key_notes n on n.api_key_id = k.id
        left join people p on p.id = n.made_by
-     where k.account_id = $1 and ($2::text is null or k.id = $2::text)
-     order by k.created_at desc, k.id desc`,
-    [accountId, id],
+     order by k.made_at desc, k.id desc`,
+    [
+      ...[accountId, id ?? null, after?.createdAt ?? null, after?.id ?? null, search ?? null],
+      ...[isCapped ?? false, madeBy ?? null, limit ?? null],
+    ],
+    { forceCustomPlan: true },
   );
   const used = await analytics.lastUses(accountId, rows.map((row) => String(row.id)));
   return rows.map((row) => ({

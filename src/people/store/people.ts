@@ -6,14 +6,18 @@ import { revokeKeysOf } from "../../keys/store/key_service.ts";
 
 export function createPeople(database: Database): PeopleStore {
   return {
-    async list(accountId) {
+    async list(accountId, { after, limit } = {}) {
       const rows = await database.query(
-        `select p.id, p.email, p.name, m.role, m.payloads, m.created_at, p.signed_in_at
-         from memberships m join people p on p.id = m.person_id
-         where m.account_id = $1 order by m.created_at, p.id`,
-        [accountId],
+        `${selectMembers} and ($2::timestamptz is null
+           or (date_trunc('milliseconds', m.created_at), p.id) > ($2::timestamptz, $3::text))
+         order by date_trunc('milliseconds', m.created_at), p.id limit $4::int`,
+        [accountId, after?.createdAt ?? null, after?.person.id ?? null, limit ?? null],
       );
       return rows.map(readMembership);
+    },
+    async findMember(accountId, personId) {
+      const [row] = await database.query(`${selectMembers} and p.id = $2`, [accountId, personId]);
+      return row && readMembership(row);
     },
     async invitations(accountId, now) {
       const rows = await database.query(
@@ -131,6 +135,10 @@ function change(database: Database, accountId: number, personId: string, { stays
 function readPerson(row: SqlRow): Person {
   return { id: String(row.id), email: row.email as string | null, name: String(row.name) };
 }
+
+const selectMembers = `
+  select p.id, p.email, p.name, m.role, m.payloads, m.created_at, p.signed_in_at
+  from memberships m join people p on p.id = m.person_id where m.account_id = $1`;
 
 function readMembership(row: SqlRow): Membership {
   return {

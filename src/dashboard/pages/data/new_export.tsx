@@ -21,6 +21,7 @@ import {
   type Shown,
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
+import { offeredKeys } from "../../key_field.tsx";
 import { askedFilters, filterField, FilterFields, readFilters } from "./record_filters.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
 
@@ -97,7 +98,7 @@ function fieldOf(param: string): string | undefined {
 }
 
 async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): Promise<Page> {
-  const keys = await ctx.keys.list(request.accountId);
+  const keys = await offeredKeys(ctx, request.accountId);
   const tables = Object.entries(tableNames) as Option[];
   return {
     title: "New export",

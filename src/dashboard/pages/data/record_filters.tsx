@@ -2,6 +2,7 @@ import type { PageContext, PageRequest } from "../../bind.tsx";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
+import { KeyField } from "../../key_field.tsx";
 import { namedModel } from "../../named_model.ts";
 import { type VendorNames, vendorOptions } from "../../vendor_names.ts";
 
@@ -24,7 +25,7 @@ const field = (column: string) => `filter_${column}`;
 
 /** Fields that choose stored calls by the values of their columns. */
 export function FilterFields({ keys, vendors, ...shown }: Shown & {
-  keys: readonly KeyRow[];
+  keys: readonly KeyRow[] | undefined;
   vendors: VendorNames;
 }) {
   const isOpen = [...columns, "status"].some((column) =>
@@ -47,12 +48,7 @@ export function FilterFields({ keys, vendors, ...shown }: Shown & {
           <TextField {...shown} id={field("app")} label="App" />
           <TextField {...shown} id={field("flow")} label="Flow" />
           <TextField {...shown} id={field("cohort_id")} label="Cohort" />
-          <SelectField
-            {...shown}
-            id={field("api_key_id")}
-            label="API key"
-            options={[["", "Any"], ...keys.map(keyOption)]}
-          />
+          <KeyField {...{ ...shown, keys }} id={field("api_key_id")} label="API key" any="Any" />
           <TextField {...shown} id={field("user_id")} label="User" />
           <TextField {...shown} id={field("session_id")} label="Session" />
         </div>
@@ -88,10 +84,6 @@ export async function readFilters(
 export function filterField(param: string): string | undefined {
   const column = /^filters\.(\w+)/.exec(param)?.[1];
   return column === undefined ? undefined : field(column);
-}
-
-export function keyOption({ id, name, prefix }: Pick<KeyRow, "id" | "name" | "prefix">): Option {
-  return [id, `${name} (${prefix}…)`];
 }
 
 /** Returns the fields' values that a link's query sets (`?cohort_id=…`). */

@@ -17,14 +17,9 @@ import { modelName } from "../../vendor_names.ts";
 import { submitOrExplain } from "../../faults.ts";
 import { DayField, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
+import { KeyField, offeredKeys } from "../../key_field.tsx";
 import { graderField, GraderFields, readGraders, usedSlots } from "./eval_graders.tsx";
-import {
-  askedFilters,
-  filterField,
-  FilterFields,
-  keyOption,
-  readFilters,
-} from "../data/record_filters.tsx";
+import { askedFilters, filterField, FilterFields, readFilters } from "../data/record_filters.tsx";
 
 const address = "/dashboard/evals";
 
@@ -117,20 +112,16 @@ async function principalOf(
   request: PageRequest,
   keyId: string,
 ): Promise<Principal> {
-  const keys = await ctx.keys.list(request.accountId);
-  const found = usableKeys(keys, request.now).some(({ id }) => id === keyId)
-    ? await ctx.principal(keyId)
-    : undefined;
+  const key = await ctx.keys.find(request.accountId, keyId);
+  const found = key && isUsable(key, request.now) ? await ctx.principal(keyId) : undefined;
   if (found && found.account.id === request.accountId) return found;
-  throw invalidValue("key", "choose one of these keys");
+  throw invalidValue("key", "choose a key in use that has the scope evals");
 }
 
-function usableKeys(keys: readonly KeyRow[], now: Date): KeyRow[] {
-  return keys.filter((key) => {
-    const state = keyState(key, now);
-    const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
-    return mayRun && (state === "active" || state === "expiring");
-  });
+function isUsable(key: KeyRow, now: Date): boolean {
+  const state = keyState(key, now);
+  const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
+  return mayRun && (state === "active" || state === "expiring");
 }
 
 function fieldOf(param: string, slots: readonly number[]): string {
@@ -143,12 +134,12 @@ async function formPage(
   shown: Shown,
   estimated?: EvalEstimate,
 ): Promise<Page> {
-  const keys = await ctx.keys.list(request.accountId);
-  const usable = usableKeys(keys, request.now);
+  const keys = await offeredKeys(ctx, request.accountId);
+  const usable = keys?.filter((key) => isUsable(key, request.now));
   return {
     title: "New evaluation",
     section: "evals",
-    body: usable.length === 0
+    body: usable?.length === 0
       ? (
         <Empty title="No key to run it with">
           <p>
@@ -165,9 +156,9 @@ async function formPage(
 function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
   ctx: PageContext;
   csrf: string;
-  keys: readonly KeyRow[];
+  keys: readonly KeyRow[] | undefined;
   /** The keys that a run may be charged to. */
-  usable: readonly KeyRow[];
+  usable: readonly KeyRow[] | undefined;
   shown: Shown;
   estimated: EvalEstimate | undefined;
 }) {
@@ -190,12 +181,12 @@ function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
       <datalist id="models">
         {ctx.knownModels().map((id) => <option value={modelName(ctx.vendorNames, id)}></option>)}
       </datalist>
-      <SelectField
+      <KeyField
         {...shown}
         id="key"
         label="API key to charge"
         hint="Its models, caps and limits apply, and the calls cost credit like any others."
-        options={usable.map(keyOption)}
+        keys={usable}
       />
       <div class="columns">
         <TextField {...shown} id="limit" label="Maximum calls" hint="1 to 10,000" />

@@ -31,7 +31,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
     const [transcript, cost, names] = await Promise.all([
       transcriptOf(ctx, detail),
       ctx.interactions.costLines(detail),
-      ctx.interactions.keyNames(request.accountId),
+      ctx.keys.names(request.accountId, [detail.summary.apiKeyId]),
     ]);
     const { accountId, transactionId, createdAt } = detail.summary;
     const media = mediaAddresses(transcript, {

@@ -3,6 +3,7 @@ import type { Child } from "hono/jsx";
 import { DownloadMenu } from "../../components.tsx";
 import { type VendorNames, vendorOptions } from "../../vendor_names.ts";
 import { DayInput } from "../../fields.tsx";
+import type { KeyRow } from "../../../keys/key_service.ts";
 import {
   columnFilters,
   type FilterName,
@@ -14,13 +15,13 @@ import {
 } from "./view.ts";
 
 /** The filters: a form that puts them into the address, and the filters that are on. */
-export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: {
+export function FilterForm({ view, vendors, keys, seesPayloads, searched }: {
   seesPayloads: boolean;
   /** The text in the search field. */
   searched: string;
   view: View;
   vendors: VendorNames;
-  keyNames: ReadonlyMap<string, string>;
+  keys: readonly KeyRow[] | undefined;
 }) {
   return (
     <search class="filters">
@@ -39,7 +40,7 @@ export function FilterForm({ view, vendors, keyNames, seesPayloads, searched }: 
         <details class="more-filters">
           <summary class="button">More filters</summary>
           <div class="filter-grid">
-            <MoreFields view={view} keyNames={keyNames} />
+            <MoreFields view={view} keys={keys} />
             <div class="buttons">
               <button type="submit" class="button button-primary">Apply filters</button>
             </div>
@@ -135,18 +136,22 @@ const rangeFields: readonly (readonly [name: string, label: string])[] = [
   ["latency_max", "Latency up to, ms"],
 ];
 
-function MoreFields({ view, keyNames }: { view: View; keyNames: ReadonlyMap<string, string> }) {
+function MoreFields({ view, keys }: { view: View; keys: readonly KeyRow[] | undefined }) {
   return (
     <>
       {textFilters.map((name) => <Input view={view} name={name} label={labelOf(name)} />)}
-      <Labelled id="filter-key" label="API key">
-        <select id="filter-key" name="key">
-          <option value="">Any key</option>
-          {[...keyNames].map(([id, name]) => (
-            <option value={id} selected={view.fields.get("key") === id}>{name}</option>
-          ))}
-        </select>
-      </Labelled>
+      {keys === undefined
+        ? <Input view={view} name="key" label="API key's id" />
+        : (
+          <Labelled id="filter-key" label="API key">
+            <select id="filter-key" name="key">
+              <option value="">Any key</option>
+              {keys.map(({ id, name }) => (
+                <option value={id} selected={view.fields.get("key") === id}>{name}</option>
+              ))}
+            </select>
+          </Labelled>
+        )}
       {timeFields.map(([name, label]) => (
         <Labelled id={name} label={label}>
           <DayInput

@@ -4,6 +4,7 @@ import { sha256Hex } from "../../../base/hash.ts";
 import { htmlText, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted, usd } from "../../amounts.ts";
+import { offeredKeys } from "../../key_field.tsx";
 import { namedModel } from "../../named_model.ts";
 import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { FoundRequests, lookUpId, searchedId } from "./look_up.tsx";
@@ -23,9 +24,10 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
       vendor: request.query("vendor"),
     });
     if (named) return redirect(viewAddress(listPath, request.fields, named));
-    const names = await ctx.interactions.keyNames(request.accountId);
-    const view = viewOf(request, names, vendors);
-    const [shown, totals, found] = await Promise.all([
+    const { accountId, fields } = request;
+    const view = viewOf(request, await ctx.keys.names(accountId, fields.getAll("key")), vendors);
+    const [keys, shown, totals, found] = await Promise.all([
+      offeredKeys(ctx, accountId),
       readRows(ctx, request, view),
       readTotals(ctx, request, view),
       lookUpId(ctx, request),
@@ -41,11 +43,11 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
       body: (
         <>
           <FilterForm
-            {...{ view, vendors, keyNames: names }}
+            {...{ view, vendors, keys }}
             seesPayloads={request.seesPayloads}
             searched={searchedId(request)}
           />
-          {isFound ? <FoundRequests {...{ found, names, vendors }} now={request.now} /> : null}
+          {isFound ? <FoundRequests {...{ found, vendors }} now={request.now} /> : null}
           {found && !isFound && !request.seesPayloads
             ? <p class="notice notice-plain" role="status">{noneHasId}</p>
             : null}

@@ -11,6 +11,8 @@ import { viewAddress } from "./view.ts";
 export interface FoundById {
   id: string;
   refused: readonly RefusalRow[];
+  /** The names of the refused requests' keys. */
+  keyNames: ReadonlyMap<string, string>;
   calls: readonly InteractionSummary[];
 }
 
@@ -41,7 +43,8 @@ export async function lookUpId(
     callsBy("request_id"),
     callsBy("transaction_id"),
   ]);
-  return { id, refused, calls: pages.flatMap(({ rows }) => rows) };
+  const keyNames = await ctx.keys.names(accountId, refused.map(({ apiKeyId }) => apiKeyId));
+  return { id, refused, keyNames, calls: pages.flatMap(({ rows }) => rows) };
 }
 
 /** Returns the searched text; people who may not see prompts have a search field only for ids. */
@@ -50,13 +53,12 @@ export function searchedId(request: PageRequest): string {
 }
 
 /** Shows the requests with the searched id: why they were refused, or what became of them. */
-export function FoundRequests({ found, names, vendors, now }: {
+export function FoundRequests({ found, vendors, now }: {
   found: FoundById;
-  names: ReadonlyMap<string, string>;
   vendors: VendorNames;
   now: Date;
 }) {
-  const { id, refused, calls } = found;
+  const { id, refused, keyNames: names, calls } = found;
   const query = new URLSearchParams({ request: id });
   return (
     <>

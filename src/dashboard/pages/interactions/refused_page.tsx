@@ -10,7 +10,7 @@ import {
 import { count, counted } from "../../amounts.ts";
 import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { FilterChip } from "./filter_form.tsx";
 import { listPath, viewAddress } from "./view.ts";
@@ -53,40 +53,47 @@ async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Respo
   const view = readView(request);
   const { refusalStore, refusalRecorder } = ctx.refusals;
   await refusalRecorder.flush();
-  const names = await ctx.interactions.keyNames(view.accountId);
   const counted = dimensions.find(({ name }) => name === request.query("counts"));
   if (counted === undefined) {
     const query = listedQuery(view, request.now);
     const read = (after: RefusalRow | undefined, limit: number) =>
       refusalStore.list({ ...query, limit, ...(after ? { after } : {}) });
-    return csvFile("refused-requests", refusedColumns(names), allPages(read));
+    const withNames = mapPages(allPages(read), async (rows) => {
+      const names = await ctx.keys.names(view.accountId, rows.map(({ apiKeyId }) => apiKeyId));
+      return rows.map((row) => ({ ...row, keyName: names.get(row.apiKeyId) ?? null }));
+    });
+    return csvFile("refused-requests", refusedColumns, withNames);
   }
   const { name, dimension } = counted;
+  const counts = await refusalStore.counts(queryOf(view), dimension, maxValues);
+  const names = name === "key"
+    ? await ctx.keys.names(view.accountId, counts.map(({ value }) => value))
+    : noNames;
   return csvFile(`refused-by-${name}`, {
     [name]: ({ value }: RefusalValue) => value,
     ...(name === "key" ? { name: ({ value }: RefusalValue) => names.get(value) ?? null } : {}),
     refused: ({ refused }) => refused,
-  }, await refusalStore.counts(queryOf(view), dimension, maxValues));
+  }, counts);
 }
+
+const noNames: ReadonlyMap<string, string> = new Map();
 
 /** The most values in one download; nobody needs more. */
 const maxValues = 100_000;
 
 type RefusalValue = Awaited<ReturnType<RefusalStore["counts"]>>[number];
 
-function refusedColumns(names: ReadonlyMap<string, string>): CsvColumns<RefusalRow> {
-  return {
-    created_at: ({ at }) => at,
-    code: ({ code }) => code,
-    http_status: ({ httpStatus }) => httpStatus,
-    field: ({ param }) => param ?? null,
-    api_key_id: ({ apiKeyId }) => apiKeyId,
-    api_key: ({ apiKeyId }) => names.get(apiKeyId) ?? null,
-    model: ({ model }) => model ?? null,
-    endpoint: ({ endpoint }) => endpoint,
-    request_id: ({ requestId }) => requestId,
-  };
-}
+const refusedColumns: CsvColumns<RefusalRow & { keyName: string | null }> = {
+  created_at: ({ at }) => at,
+  code: ({ code }) => code,
+  http_status: ({ httpStatus }) => httpStatus,
+  field: ({ param }) => param ?? null,
+  api_key_id: ({ apiKeyId }) => apiKeyId,
+  api_key: ({ keyName }) => keyName,
+  model: ({ model }) => model ?? null,
+  endpoint: ({ endpoint }) => endpoint,
+  request_id: ({ requestId }) => requestId,
+};
 
 /** The columns that refused requests are counted by. */
 const dimensions = [
@@ -157,8 +164,7 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   const after = cursor && /^\d{1,18}$/.test(cursor.id) ? cursor : undefined;
   const isLookUp = view.filter.requestId !== undefined;
   const more = { limit: pageRows + 1, ...(after ? { after } : {}) };
-  const [names, rows, total, ...counts] = await Promise.all([
-    ctx.interactions.keyNames(view.accountId),
+  const [rows, total, ...counts] = await Promise.all([
     refusalStore.list({ ...listedQuery(view, request.now), ...more }),
     isLookUp ? 0 : refusalStore.total(query),
     ...dimensions.map(({ dimension }) =>
@@ -167,6 +173,12 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   ]);
   const shown = rows.slice(0, pageRows);
   const last = rows.length > pageRows ? shown.at(-1) : undefined;
+  const keyCounts = counts[dimensions.findIndex(({ name }) => name === "key")] ?? [];
+  const names = await ctx.keys.names(view.accountId, [
+    ...(view.filter.apiKeyId === undefined ? [] : [view.filter.apiKeyId]),
+    ...shown.map(({ apiKeyId }) => apiKeyId),
+    ...keyCounts.map(({ value }) => value),
+  ]);
   return {
     title: "Interactions",
     section: "interactions" as const,

@@ -1,6 +1,12 @@
 import type { ApiKey } from "../../../keys/api_key.ts";
 import { mintKey } from "../../../keys/credential.ts";
-import { type KeyRow, type KeyState, keyState, rotationDue } from "../../../keys/key_service.ts";
+import {
+  type KeyFilter,
+  type KeyRow,
+  type KeyState,
+  keyState,
+  rotationDue,
+} from "../../../keys/key_service.ts";
 import {
   NotFound,
   orNotFound,
@@ -13,7 +19,9 @@ import {
   actionsColumn,
   Badge,
   Empty,
+  Field,
   LinkLine,
+  Older,
   PostForm,
   RowLink,
   Table,
@@ -23,32 +31,21 @@ import {
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
-import { type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
+import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 
 /** The page with the list of keys, and the pages to revoke and to rotate one. */
 export function keyRoutes(app: Routes, ctx: PageContext): void {
-  app.get("/dashboard/keys", "viewer", async (request) => {
-    const keys = await ctx.keys.list(request.accountId);
-    const spent = await keySpend(ctx.spend, keys, request.now);
-    return {
-      title: "API Keys",
-      section: "keys",
-      lead: "One key for every application and environment, replaced every 90 days.",
-      action: request.may("member") ? createLink() : null,
-      body: keys.length === 0
-        ? <NoKeys may={request.may("member")} />
-        : keyTable(keys, { spent, request, vendors: ctx.vendorNames }),
-    };
-  });
-  app.get("/dashboard/keys/csv", "viewer", async (request) => {
-    const keys = await ctx.keys.list(request.accountId);
-    const spent = await keySpend(ctx.spend, keys, request.now);
-    return csvFile("api-keys", keyColumns(spent, request.now), keys);
-  });
+  app.get("/dashboard/keys", "viewer", (request) => listPage(ctx, request));
+  app.get(
+    "/dashboard/keys/csv",
+    "viewer",
+    (request) => csvFile("api-keys", keyColumns(request.now), keysWithSpend(ctx, request, {})),
+  );
   confirmationRoutes(app, {
     ...{ path: "/dashboard/keys/:id/revoke", back: "/dashboard/keys" },
     ...{ role: "member", section: "keys", title: "Revoke key", button: "Revoke" },
@@ -74,6 +71,81 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
     if (!mayRotate(key, request)) return ownersKey;
     const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
     return await rotate(ctx, request, key, overlap.ms);
+  });
+}
+
+async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
+  const cursor = readTimeCursor(request.query("after"));
+  const search = request.query("q")?.trim().slice(0, 200) ?? "";
+  const found = await ctx.keys.list(request.accountId, {
+    limit: pageRows + 1,
+    ...(cursor ? { after: { createdAt: cursor.at, id: cursor.id } } : {}),
+    ...(search === "" ? {} : { search }),
+  });
+  const keys = found.slice(0, pageRows);
+  const last = found.length > pageRows ? keys.at(-1)! : undefined;
+  const spent = await keySpend(ctx.spend, keys, request.now);
+  const isWhole = cursor === undefined && search === "" && last === undefined;
+  const query = search === "" ? "" : `q=${encodeURIComponent(search)}&`;
+  return {
+    title: "API Keys",
+    section: "keys",
+    lead: "One key for every application and environment, replaced every 90 days.",
+    action: request.may("member") ? createLink() : null,
+    body: (
+      <>
+        {isWhole ? null : <KeySearch search={search} />}
+        {keys.length > 0
+          ? keyTable(keys, { spent, request, vendors: ctx.vendorNames })
+          : isWhole
+          ? <NoKeys may={request.may("member")} />
+          : <NoneFound />}
+        <Older
+          href={last && `/dashboard/keys?${query}after=${timeCursor(last.createdAt, last.id)}`}
+        />
+      </>
+    ),
+  };
+}
+
+const pageRows = 50;
+
+/** Finds a key among those of all pages. */
+function KeySearch({ search }: { search: string }) {
+  return (
+    <search>
+      <form method="get" action="/dashboard/keys" class="inline panel">
+        <Field id="q" label="Name, or beginning of the value">
+          <input id="q" name="q" type="search" dir="auto" autocomplete="off" value={search} />
+        </Field>
+        <button type="submit" class="button">Search</button>
+      </form>
+    </search>
+  );
+}
+
+function NoneFound() {
+  return (
+    <Empty title="No key found">
+      <LinkLine href="/dashboard/keys">All keys</LinkLine>
+    </Empty>
+  );
+}
+
+/** A key with what it has spent; undefined without caps. */
+export type SpendingKey = KeyRow & { spent: KeySpend | undefined };
+
+/** Reads the account's keys page by page, for a file. */
+export function keysWithSpend(
+  ctx: PageContext,
+  { accountId, now }: PageRequest,
+  filter: KeyFilter,
+): AsyncIterable<readonly SpendingKey[]> {
+  const read = (after: KeyRow | undefined, limit: number) =>
+    ctx.keys.list(accountId, { ...filter, after, limit });
+  return mapPages(allPages(read), async (keys) => {
+    const spent = await keySpend(ctx.spend, keys, now);
+    return keys.map((key) => ({ ...key, spent: spent.get(key.id) }));
   });
 }
 
@@ -191,10 +263,10 @@ function keyTable(keys: readonly KeyRow[], { spent, ...shown }: ShownKeys) {
   );
 }
 
-function keyColumns(spent: SpendByKey, now: Date): CsvColumns<KeyRow> {
+function keyColumns(now: Date): CsvColumns<SpendingKey> {
   return {
     api_key_id: ({ id }) => id,
-    ...capColumns(spent),
+    ...capColumns,
     environment: ({ environment }) => environment,
     state: (key) => keyState(key, now),
     replaced: ({ isReplaced }) => isReplaced,
@@ -209,19 +281,17 @@ function keyColumns(spent: SpendByKey, now: Date): CsvColumns<KeyRow> {
 }
 
 /** Columns for a key's name, its caps and how much of them is spent. */
-export function capColumns(spent: SpendByKey): CsvColumns<KeyRow> {
-  const amount = (nanos: bigint | null) => nanos === null ? null : { nanos };
-  // `spent` has only keys with caps.
-  const spentOf = ({ id }: KeyRow, cap: bigint | null, name: keyof KeySpend) =>
-    amount(cap === null ? null : spent.get(id)?.[name] ?? 0n);
-  return {
-    name: ({ name }) => name,
-    prefix: ({ prefix }) => prefix,
-    spent_day_usd: (key) => spentOf(key, key.capDayNanos, "dayNanos"),
-    cap_day_usd: ({ capDayNanos }) => amount(capDayNanos),
-    spent_month_usd: (key) => spentOf(key, key.capMonthNanos, "monthNanos"),
-    cap_month_usd: ({ capMonthNanos }) => amount(capMonthNanos),
-  };
+export const capColumns: CsvColumns<SpendingKey> = {
+  name: ({ name }) => name,
+  prefix: ({ prefix }) => prefix,
+  spent_day_usd: ({ capDayNanos, spent }) => amount(capDayNanos && (spent?.dayNanos ?? 0n)),
+  cap_day_usd: ({ capDayNanos }) => amount(capDayNanos),
+  spent_month_usd: ({ capMonthNanos, spent }) => amount(capMonthNanos && (spent?.monthNanos ?? 0n)),
+  cap_month_usd: ({ capMonthNanos }) => amount(capMonthNanos),
+};
+
+function amount(nanos: bigint | null) {
+  return nanos === null ? null : { nanos };
 }
 
 function KeyLine({ row, spent, request, vendors }: Omit<ShownKeys, "spent"> & {

@@ -4,28 +4,28 @@ import type { Credit } from "../../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../../amounts.ts";
 import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { numberColumn, Table, Tile, TimeCell } from "../../components.tsx";
-import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
+import { keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
-import { capColumns } from "./keys.tsx";
+import { capColumns, keysWithSpend } from "./keys.tsx";
 import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/limits";
 const shownEntries = 20;
+const shownKeys = 50;
 
 /** The page about limits: the account's rate, its credit, and its keys' spend caps. */
 export function limitRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", async (request) => {
     const { accountId } = request;
-    const [credit, entries, keys, operatorAccountId] = await Promise.all([
+    const [credit, entries, capped, operatorAccountId] = await Promise.all([
       ctx.credit(accountId),
       ctx.creditHistory.latest(accountId, shownEntries),
-      ctx.keys.list(accountId),
+      ctx.keys.list(accountId, { isCapped: true, limit: shownKeys + 1 }),
       ctx.operatorAccountId(),
     ]);
     // Operators only: the command shows the machine's paths, and grants to the first account.
     const isOperator = request.may("owner") && accountId === operatorAccountId;
-    const capped = keys.filter(isCapped);
     const spent = await keySpend(ctx.spend, capped, request.now);
     return settingsPage(
       "limits",
@@ -47,15 +47,11 @@ export function limitRoutes(app: Routes, ctx: PageContext): void {
       ctx.creditHistory.latest(request.accountId, limit, last?.id);
     return csvFile("credit", creditColumns, allPages(read));
   });
-  app.get(`${address}/caps/csv`, "viewer", async (request) => {
-    const keys = (await ctx.keys.list(request.accountId)).filter(isCapped);
-    const spent = await keySpend(ctx.spend, keys, request.now);
-    return csvFile("spend-caps", capColumns(spent), keys);
-  });
-}
-
-function isCapped(key: KeyRow): boolean {
-  return key.revokedAt === null && capsOf(key).length > 0;
+  app.get(
+    `${address}/caps/csv`,
+    "viewer",
+    (request) => csvFile("spend-caps", capColumns, keysWithSpend(ctx, request, { isCapped: true })),
+  );
 }
 
 const creditColumns: CsvColumns<CreditEntry> = {
@@ -141,7 +137,7 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
             head={["Key", "Spent of its caps"]}
             csv={`${address}/caps/csv`}
           >
-            {keys.map((key) => (
+            {keys.slice(0, shownKeys).map((key) => (
               <tr>
                 <td class="name">
                   <div>{key.name}</div>
@@ -155,6 +151,7 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
           </Table>
         )}
       <p class="hint narrow">
+        {keys.length > shownKeys ? `The ${shownKeys} newest are shown; the file has all. ` : ""}
         Days and months are in UTC. Change caps on the key's page.
       </p>
     </>

@@ -26,23 +26,26 @@ const maxLines = 100_000;
 export async function breakdownCsv(
   deps: Pick<OverviewDeps, "usage" | "labels" | "flushRecords">,
   accountId: number,
-  { range, by, nameOf }: {
+  { range, by, namesOf }: {
     range: Range;
     by: { name: string; part: BreakdownPart };
-    /** Returns the display name of a value. */
-    nameOf: (value: string) => string;
+    /** Returns the display names of values that have one. */
+    namesOf: (values: readonly UsageValue[]) => Promise<ReadonlyMap<string, string>>;
   },
 ): Promise<Response> {
   await deps.flushRecords({ timeoutMs: Infinity });
   const query = { accountId, span: range.span, from: range.from, to: range.to };
   const { values, erased } = await readAtOnce(deps, query, by.part);
+  const names = await namesOf(values);
   const rows: readonly BreakdownRow[] = [
     ...values,
     ...(erased && erased.calls > 0 ? [{ ...noUsage, ...erased, value: "(erased)" }] : []),
   ];
   return csvFile(`usage-by-${by.name}-${daysText(range)}`, {
     [by.name]: ({ value }) => value,
-    ...(by.part === "api_key" ? { name: ({ value }: BreakdownRow) => nameOf(value) } : {}),
+    ...(by.part === "api_key"
+      ? { name: ({ value }: BreakdownRow) => names.get(value) ?? value }
+      : {}),
     ...callColumns,
     ...(isLabel(by.part) ? {} : latencyColumns),
     ...costColumns,

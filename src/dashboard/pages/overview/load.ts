@@ -2,7 +2,7 @@ import { shareSpent } from "../../caps.tsx";
 import type { FlushRecords } from "../../../records/flush_records.ts";
 import type { SpendStore } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
-import type { ApiKey } from "../../../keys/api_key.ts";
+import type { ApiKey, ApiKeyStore } from "../../../keys/api_key.ts";
 import {
   addUsage,
   noUsage,
@@ -31,8 +31,7 @@ export interface OverviewDeps {
   /** Returns the number of whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
   spent: SpendStore["read"];
-  /** Keys without their last uses, which are looked up in the calls. */
-  keys: { list(accountId: number): Promise<ApiKey[]> };
+  keys: Pick<ApiKeyStore, "capped">;
 }
 
 export interface Overview {
@@ -54,7 +53,6 @@ export interface Overview {
   /** The average charge per day over the last seven days; undefined without charges. */
   dailyNanos: bigint | undefined;
   tokensLeft: number;
-  keys: ApiKey[];
   caps: CapUse[];
 }
 
@@ -104,7 +102,7 @@ export async function loadOverview(
   const starts = [range.before, ...stepsOf(range).map(({ from }) => from)];
   const both = deps.usage.steps({ ...query, from: range.before }, starts);
   const [
-    ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, keys]
+    ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, capped]
   ] = await Promise.all([
     both,
     refusalStore.steps({ accountId, from: range.before, to: range.to }, starts),
@@ -114,9 +112,9 @@ export async function loadOverview(
     deps.credit(accountId),
     dailyCharge(deps.usage, accountId, { range, steps: both, now }),
     deps.tokensLeft(accountId),
-    deps.keys.list(accountId),
+    deps.keys.capped(accountId),
   ]);
-  const caps = await capUses(deps, keys, now);
+  const caps = await capUses(deps, capped, now);
   const { steps, previous, total } = sumsOf(range, allSteps, refusals);
   const apart = losesErased(part) ? erased : undefined;
   return {
@@ -135,7 +133,7 @@ export async function loadOverview(
       for (const [atMs, cost] of costs) nanos[stepOf(range, atMs)]! += cost;
       return { value, nanos };
     }),
-    ...{ credit, dailyNanos, tokensLeft, keys, caps },
+    ...{ credit, dailyNanos, tokensLeft, caps },
   };
 }
 
@@ -213,11 +211,8 @@ async function capUses(
   keys: readonly ApiKey[],
   now: Date,
 ): Promise<CapUse[]> {
-  const usable = keys.filter((key) =>
-    key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now)
-  );
-  const sums = await keySpend({ read: spent }, usable, now);
-  const uses = usable.flatMap((key) =>
+  const sums = await keySpend({ read: spent }, keys, now);
+  const uses = keys.flatMap((key) =>
     capsOf(key).map(({ name: period, limitNanos: capNanos }): CapUse => {
       const { dayNanos, monthNanos } = sums.get(key.id)!;
       return { key, period, capNanos, spentNanos: period === "day" ? dayNanos : monthNanos };

@@ -9,7 +9,7 @@ import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { callsAddress } from "./links.ts";
 import { breakdownCsv, stepsCsv } from "./csv.ts";
-import { loadOverview, type Overview, type RequestSums } from "./load.ts";
+import { type BreakdownPart, loadOverview, type Overview, type RequestSums } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
@@ -24,6 +24,7 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
     const by = askedBreakdown(request);
     const asked = { range, part: by.part, now: request.now };
     const overview = await loadOverview(ctx.overview, account.id, asked);
+    const names = await namesOfKeys(ctx, account.id, by.part, overview.values);
     return {
       title: "Overview",
       section: "overview",
@@ -31,10 +32,7 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
       action: <RangeChoice range={range} by={by.name} />,
       body: (
         <OverviewBody
-          overview={overview}
-          range={range}
-          by={by}
-          request={request}
+          {...{ overview, range, by, request, names }}
           vendors={ctx.vendorNames}
         />
       ),
@@ -42,11 +40,11 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
   });
   app.get("/dashboard/overview/csv", "viewer", async (request) => {
     const { account } = request.session;
-    const names = namesOfKeys(await ctx.overview.keys.list(account.id));
+    const by = askedBreakdown(request);
     return await breakdownCsv(ctx.overview, account.id, {
       range: readRange(request.query, request.now),
-      by: askedBreakdown(request),
-      nameOf: (value) => names.get(value) ?? value,
+      by,
+      namesOf: (values) => namesOfKeys(ctx, account.id, by.part, values),
     });
   });
   app.get("/dashboard/overview/csv/steps", "viewer", async (request) => {
@@ -60,11 +58,16 @@ function askedBreakdown(request: PageRequest) {
   return breakdowns.find(({ name }) => name === request.query("by")) ?? breakdowns[0];
 }
 
-function namesOfKeys(keys: readonly { id: string; name: string }[]): ReadonlyMap<string, string> {
-  return new Map([
-    [playgroundKeyId, "Playground"],
-    ...keys.map(({ id, name }) => [id, name] as const),
-  ]);
+/** Returns the names of the values, if these are keys. */
+async function namesOfKeys(
+  ctx: PageContext,
+  accountId: number,
+  part: BreakdownPart,
+  values: readonly { value: string }[],
+): Promise<ReadonlyMap<string, string>> {
+  if (part !== "api_key") return new Map();
+  const names = await ctx.keys.names(accountId, values.map(({ value }) => value));
+  return new Map([[playgroundKeyId, "Playground"], ...names]);
 }
 
 interface BodyProps {
@@ -72,12 +75,12 @@ interface BodyProps {
   range: Range;
   by: typeof breakdowns[number];
   request: PageRequest;
+  names: ReadonlyMap<string, string>;
   vendors: VendorNames;
 }
 
-function OverviewBody({ overview, range, by, request, vendors }: BodyProps) {
+function OverviewBody({ overview, range, by, request, names, vendors }: BodyProps) {
   const { account } = request.session;
-  const names = namesOfKeys(overview.keys);
   const nameOf = (value: string) => {
     if (by.part === "api_key") return names.get(value) ?? value;
     if (by.part === "vendor" || by.part === "model") return nameText(modelName(vendors, value));

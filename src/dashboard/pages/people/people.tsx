@@ -21,6 +21,7 @@ import {
   CopyButton,
   describedBy,
   Field,
+  LinkLine,
   PostForm,
   RowLink,
   Table,
@@ -30,11 +31,13 @@ import { confirmationRoutes } from "../../confirmation.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { counted } from "../../amounts.ts";
-import { csvFile } from "../../csv.ts";
+import { allPages, csvFile } from "../../csv.ts";
 import type { Form } from "../../form.ts";
+import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/people";
+const pageRows = 50;
 
 /** The option for a viewer who may see payloads. */
 const viewerWithPayloads = "viewer+payloads";
@@ -42,14 +45,17 @@ const viewerWithPayloads = "viewer+payloads";
 /** The page about people: the account's members with their roles, and its invitations. */
 export function peopleRoutes(app: Routes, ctx: PageContext): void {
   app.get(address, "viewer", (request) => listPage(ctx, request));
-  app.get(`${address}/csv`, "viewer", async (request) =>
-    csvFile("people", {
+  app.get(`${address}/csv`, "viewer", (request) => {
+    const read = (after: Membership | undefined, limit: number) =>
+      ctx.people.list(request.accountId, { after, limit });
+    return csvFile("people", {
       name: ({ person }) => person.name,
       email: ({ person }) => person.email,
       role: ({ role }) => role,
       sees_prompts: ({ role, payloads }) => role !== "viewer" || payloads,
       last_sign_in_at: ({ signedInAt }) => signedInAt,
-    }, await ctx.people.list(request.accountId)));
+    }, allPages(read));
+  });
   app.get(`${address}/invitations/csv`, "viewer", async (request) =>
     csvFile("invitations", {
       email: ({ email }) => email,
@@ -72,9 +78,9 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
     ...{ path: `${address}/:id/remove`, back: address, role: "owner", section: "settings" },
     ...{ title: "Remove person", button: "Remove" },
     async find(request) {
-      const all = await ctx.people.list(request.accountId);
-      const { person } = orNotFound(all.find(({ person }) => person.id === request.param("id")));
-      return { person, keys: await keysOf(ctx, request, person.id) };
+      const { accountId } = request;
+      const { person } = orNotFound(await ctx.people.findMember(accountId, request.param("id")));
+      return { person, keys: await keysOf(ctx, request, [person.id]) };
     },
     consequence: (found) => <Removal {...found} />,
     act: ({ person }, request, form) => remove(ctx, form, request, person.id),
@@ -108,12 +114,13 @@ async function remove(
   return { to: address, notice: { kind: "done", text } };
 }
 
-async function keysOf(ctx: PageContext, request: PageRequest, personId: string): Promise<KeyRow[]> {
-  return (await workingKeys(ctx, request)).filter(({ madeBy }) => madeBy?.id === personId);
-}
-
-async function workingKeys(ctx: PageContext, request: PageRequest): Promise<KeyRow[]> {
-  const keys = await ctx.keys.list(request.accountId);
+/** Returns the keys that people made and that still work. */
+async function keysOf(
+  ctx: PageContext,
+  request: PageRequest,
+  personIds: readonly string[],
+): Promise<KeyRow[]> {
+  const keys = await ctx.keys.list(request.accountId, { madeBy: personIds });
   return keys.filter((key) => ["active", "expiring"].includes(keyState(key, request.now)));
 }
 
@@ -146,7 +153,7 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
     payloads,
   );
   if (typeof changed === "string") return refusal(changed);
-  const keys = await keysOf(ctx, request, changed.id);
+  const keys = await keysOf(ctx, request, [changed.id]);
   const text = `${nameOf(changed)} is ${roleText} from now on. ${keysBeyond(role, keys)}`.trimEnd();
   return { to: address, notice: { kind: "done", text } };
 }
@@ -157,11 +164,16 @@ function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
     !mayAs(role, requiresOwner(scopes) ? "owner" : "member")
   );
   if (beyond.length === 0) return "";
-  const names = beyond.slice(0, shownKeys).map(({ name }) => beginning(name)).join(", ");
-  const more = beyond.length - shownKeys;
-  const others = more > 0 ? `, and ${counted(more, "other")}` : "";
+  const names = namesOf(beyond, ({ name }) => beginning(name));
   const subject = beyond.length === 1 ? "A key" : counted(beyond.length, "key");
-  return `${subject} of theirs can do more: ${names}${others}. Revoke what they should not keep.`;
+  return `${subject} of theirs can do more: ${names}. Revoke what they should not keep.`;
+}
+
+/** Names the first few keys, and counts the others. */
+function namesOf(keys: readonly KeyRow[], nameOf: (key: KeyRow) => string): string {
+  const more = keys.length - shownKeys;
+  const others = more > 0 ? `, and ${counted(more, "other")}` : "";
+  return keys.slice(0, shownKeys).map(nameOf).join(", ") + others;
 }
 
 /** The most names in a notice, which travels in a cookie: browsers drop those of more than 4 KB. */
@@ -196,22 +208,32 @@ async function listPage(
   refused?: Props["refused"],
 ) {
   const { accountId } = request;
-  const [members, invitations, keys] = await Promise.all([
-    ctx.people.list(accountId),
+  const cursor = readTimeCursor(request.query("after"));
+  const [found, invitations] = await Promise.all([
+    ctx.people.list(accountId, {
+      limit: pageRows + 1,
+      after: cursor && { createdAt: cursor.at, person: { id: cursor.id } },
+    }),
     ctx.people.invitations(accountId, request.now),
-    request.may("owner") ? workingKeys(ctx, request) : [],
   ]);
+  const members = found.slice(0, pageRows);
+  const hasMore = found.length > pageRows;
+  // Owners may do everything: no key of theirs can do more.
+  const others = members.filter(({ role }) => role !== "owner").map(({ person }) => person.id);
+  const keys = request.may("owner") ? await keysOf(ctx, request, others) : [];
   return settingsPage(
     "people",
     request,
-    <PeopleBody {...{ members, invitations, keys, request, refused }} />,
+    <PeopleBody {...{ members, hasMore, invitations, keys, request, refused }} />,
   );
 }
 
 interface Props {
   members: readonly Membership[];
+  /** Whether there is a further page of members. */
+  hasMore: boolean;
   invitations: readonly Invitation[];
-  /** The working keys, for owners. */
+  /** The working keys of these members, for owners. */
   keys: readonly KeyRow[];
   request: PageRequest;
   /** A refused invitation, to show in its form again. */
@@ -220,8 +242,10 @@ interface Props {
 
 const defaultRole: Role = "member";
 
-function PeopleBody({ members, invitations, keys, request, refused }: Props) {
+function PeopleBody({ members, hasMore, invitations, keys, request, refused }: Props) {
   const isOwner = request.may("owner");
+  const last = hasMore ? members.at(-1) : undefined;
+  const byMaker = Map.groupBy(keys, ({ madeBy }) => madeBy?.id);
   const actions = isOwner ? [actionsColumn()] : [];
   return (
     <>
@@ -240,12 +264,19 @@ function PeopleBody({ members, invitations, keys, request, refused }: Props) {
         {members.map((member) => (
           <MemberLine
             member={member}
-            keys={keys.filter(({ madeBy }) => madeBy?.id === member.person.id)}
+            keys={byMaker.get(member.person.id) ?? []}
             request={request}
             isOwner={isOwner}
           />
         ))}
       </Table>
+      {last === undefined
+        ? null
+        : (
+          <LinkLine href={`${address}?after=${timeCursor(last.createdAt, last.person.id)}`}>
+            More people
+          </LinkLine>
+        )}
       {invitations.length === 0 ? null : (
         <>
           <h2>Invitations</h2>
@@ -409,7 +440,7 @@ function Removal({ person, keys }: { person: Person; keys: readonly KeyRow[] }) 
         <label class="choice">
           <input type="checkbox" name="revoke_keys" value="yes" />{" "}
           {`Revoke the ${counted(keys.length, "key")} they made: ${
-            keys.map(({ name, prefix }) => `${name} (${prefix}…)`).join(", ")
+            namesOf(keys, ({ name, prefix }) => `${name} (${prefix}…)`)
           }`}
         </label>
       )}
