@@ -143,7 +143,8 @@ export function keysWithSpend(
 ): AsyncIterable<readonly SpendingKey[]> {
   const read = (after: KeyRow | undefined, limit: number) =>
     ctx.keys.list(accountId, { ...filter, after, limit });
-  return mapPages(allPages(read), async (keys) => {
+  // Each page sorts all keys, so a file of a hundred thousand must not have a hundred pages.
+  return mapPages(allPages(read, 10_000), async (keys) => {
     const spent = await keySpend(ctx.spend, keys, now);
     return keys.map((key) => ({ ...key, spent: spent.get(key.id) }));
   });
