@@ -67,16 +67,19 @@ function spendDetail({ total }: Overview): string {
 
 export function RequestsChart({ overview, range, axis }: ChartsProps & { range: Range }) {
   const { total, steps } = overview;
-  const errors = errorsOf(total) + total.refused;
-  const detail = `${count(errors)} with an error, ${percent(errors, total.calls + total.refused)}`;
+  const errors = `${count(errorsOf(total))} with an error`;
+  const all = total.calls + total.refused;
+  const share = percent(errorsOf(total) + total.refused, all);
   return (
     <Chart
       id="requests"
       title="Requests"
       headline={count(total.calls)}
-      detail={total.refused === 0 ? detail : (
+      detail={total.refused === 0 ? `${errors}, ${share}` : (
         <>
-          {detail} <a href={refusedAddress(range)}>{`${count(total.refused)} refused`}</a>
+          {`${errors} and `}
+          <a href={refusedAddress(range)}>{`${count(total.refused)} refused`}</a>
+          {`, ${share} of ${count(all)}`}
         </>
       )}
       kind="bars"
