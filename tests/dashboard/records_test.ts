@@ -377,11 +377,6 @@ Deno.test("what a form refuses is said in the words of its page", async () => {
       { model: "openai/gpt-4.1", limit: "abc" },
       /^Expected a whole number from 1 to 10,000/,
     ],
-    [
-      "evals",
-      { model: "openai/gpt-4.1", limit: "9", grader0_type: "contains", grader1_text: "Paris" },
-      /^Choose what the grader does, or empty its fields\.$/,
-    ],
     ["keys", { name: "x", access: "some" }, /^Choose at least one, or everything\.$/],
   ];
   for (const [section, fields, message] of refused) {

@@ -29,9 +29,7 @@ export function GraderFields(shown: Shown) {
 function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
   const id = (field: string) => `grader${slot}_${field}`;
   const next = slot + 1;
-  const isNextUsed = ["type", "text", "model"].some((field) =>
-    (shown.values[`grader${next}_${field}`]?.[0] ?? "") !== ""
-  );
+  const isNextUsed = (shown.values[`grader${next}_type`]?.[0] ?? "") !== "";
   return (
     <div class="grader">
       <SelectField
@@ -76,17 +74,8 @@ export function usedSlots(form: Form): number[] {
   return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
 }
 
-/**
- * Reads the form's graders. Throws a fault for a schema that isn't JSON, and for a grader without a
- * type: leaving it out would run the evaluation, and charge for it, without what was typed.
- */
+/** Reads the form's graders. Throws a fault for a schema that isn't JSON. */
 export function readGraders(form: Form): unknown[] {
-  for (const slot of graderSlots) {
-    const hasField = (field: string) => form.text(`grader${slot}_${field}`) !== "";
-    if (!hasField("type") && (hasField("text") || hasField("model"))) {
-      throw invalidValue(`grader${slot}_type`, "choose what the grader does, or empty its fields");
-    }
-  }
   return usedSlots(form).map((slot, index) => readGrader(form, slot, index));
 }
 
