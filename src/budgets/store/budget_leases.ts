@@ -54,7 +54,7 @@ async function releaseBudgetLease(
   await tx.query(
     `with lease as (
      select id, least(amount_nanos, $2::bigint) as nanos from budget_leases
-     where id = $1 and operation_id <> $3 for update
+     where id = $1 and operation_id <> $3
    ), given as (
      update budget_leases l set amount_nanos = l.amount_nanos - lease.nanos,
        operation_id = $3, granted_nanos = 0
