@@ -439,6 +439,19 @@ Deno.test("an account that changes is read once for all its keys, which go on wi
   }
 });
 
+Deno.test("beside changes of many accounts one that is held is read, and no other", async () => {
+  const { store, ring, add, clock } = setup();
+  const { value } = add();
+  await ring.refresh();
+  await ring.verify(value);
+  clock.advance(250);
+  for (let id = 2; id < 100_000; id++) store.accountChanges.push({ id, changedAt: clock.now() });
+  store.changeAccount({ tier: "enterprise" });
+  await ring.refresh();
+  assert.equal((await ring.verify(value)).account.tier, "enterprise");
+  assert.deepEqual(store.askedAbout, [1]);
+});
+
 Deno.test("a look-up that a change of its account overtakes is made again", async () => {
   const { store, ring, add, clock, hold } = setup();
   const { value } = add();
