@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { csrfIn } from "../support/browser_client.ts";
 import { shared } from "../support/service.ts";
 import { startDashboard } from "./world.ts";
 
@@ -115,6 +116,30 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
   const remove = `${webhooks}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, webhooks);
   assert.deepEqual(await list("webhook"), []);
+});
+
+Deno.test("another account's budgets and webhooks are nothing here", async () => {
+  const owner = await world().owner();
+  await world().admin("account", "create", "--name", "theirs");
+  const account = ["--account", "theirs"];
+  const set = ["set", ...account, "--on", "app:of-theirs", "--per", "day", "--usd", "1"];
+  assert.equal((await world().admin("budget", ...set)).exitCode, 0);
+  const url = ["--url", "https://hooks.invalid/of-theirs"];
+  assert.equal((await world().admin("webhook", "add", ...account, ...url)).exitCode, 0);
+  const csrf = csrfIn((await owner.get("/dashboard/keys")).text);
+  for (const [what, address] of [["budget", budgets], ["webhook", webhooks]] as const) {
+    const id = await idOf(what);
+    for (const page of [address, `${address}/csv`]) {
+      const { status, text } = await owner.get(page);
+      assert.deepEqual([status, /of-theirs/.test(text), text.includes(id)], [200, false, false]);
+    }
+    assert.equal((await owner.get(`${address}/remove?id=${id}`)).status, 404);
+    for (const act of [`remove?id=${id}`, ...(what === "webhook" ? ["test"] : [])]) {
+      assert.equal((await owner.post(`${address}/${act}`, { csrf, id })).status, 404, act);
+    }
+    assert.equal((await list(what)).length, 1);
+    await world().admin(what, "remove", id);
+  }
 });
 
 Deno.test("the largest amount is the same on the command line, by API and at the dashboard", async () => {
