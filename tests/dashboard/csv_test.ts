@@ -189,6 +189,13 @@ Deno.test("every calls' file of a view has its rows, without what was said, for 
   const results = world().pages.find(({ address }) => /evals\/[0-9a-f-]{36}\/csv$/.test(address));
   assert.match(results!.answer.text.split("\r\n")[0]!, /question,stored_answer,new_answer/);
   assert.ok(!(await viewer.get(results!.address)).text.includes("stored_answer"));
+  const judged = results!.address.replace("/csv", "");
+  for (const [browser, isShown] of [[await world().owner(), true], [viewer, false]] as const) {
+    const { text } = await browser.get(judged);
+    assert.ok(text.includes('class="judged"'));
+    assert.equal(text.includes('class="judged-text"'), isShown);
+    assert.equal(text.includes('class="muted breaks"'), isShown);
+  }
 });
 
 Deno.test("a list of several pages is a whole file", async () => {
