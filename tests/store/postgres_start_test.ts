@@ -133,6 +133,21 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
   await drop();
 });
 
+Deno.test("a query that begins when unused sessions are ended gets its answer", {
+  ignore: !available,
+}, async () => {
+  const unusedMs = 5;
+  const database = await openPostgres((await startPostgres()).url("postgres"), { unusedMs });
+  const sessions = new Set<unknown>();
+  for (let times = 0; times < 50; times++) {
+    await new Promise((resolve) => setTimeout(resolve, unusedMs * (times % 3)));
+    const [row] = await database.query("select pg_backend_pid() as session");
+    sessions.add(row!.session);
+  }
+  assert.ok(sessions.size > 1, "some were ended");
+  await database.close();
+});
+
 Deno.test("sessions begin with parameters that poolers take", { ignore: !available }, async () => {
   const real = new URL((await startPostgres()).url("postgres"));
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

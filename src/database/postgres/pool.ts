@@ -23,19 +23,31 @@ export class Pool<C extends Connection> {
   readonly #create: () => C;
   readonly #size: number;
   readonly #waitMs: number;
+  readonly #unusedMs: number;
   readonly #all = new Set<C>();
+  /** The last one is lent first. */
   readonly #free: C[] = [];
+  /** How many of `#free`, from its start, have been lent to nobody since the last sweep. */
+  #unused = 0;
+  #sweep: ReturnType<typeof setTimeout> | undefined;
   /** Connections that were lent when the server was lost, and are not lent again. */
   readonly #outdated = new WeakSet<C>();
   readonly #waiting = new Set<PromiseWithResolvers<C>>();
   #away: { thrown: unknown; timer: ReturnType<typeof setTimeout> } | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
 
-  /** `waitMs`: how long a caller waits for one of `size` connections. */
-  constructor(create: () => C, { size, waitMs }: { size: number; waitMs: number }) {
+  /**
+   * `waitMs`: how long a caller waits for one of `size` connections. `unusedMs`: a connection that
+   * is not used for once or twice as long is ended.
+   */
+  constructor(
+    create: () => C,
+    { size, waitMs, unusedMs }: { size: number; waitMs: number; unusedMs: number },
+  ) {
     this.#create = create;
     this.#size = size;
     this.#waitMs = waitMs;
+    this.#unusedMs = unusedMs;
   }
 
   /** Lends a connection. Throws `Fault("store_unavailable")` if none is free in time. */
@@ -51,7 +63,7 @@ export class Pool<C extends Connection> {
   /** The server was found unreachable, or is the wrong one: older connections are not lent again. */
   lost(thrown: unknown): void {
     for (const connection of this.#all) this.#outdated.add(connection);
-    for (const connection of this.#free.splice(0)) this.#drop(connection);
+    this.#dropFree(this.#free.length);
     this.#setAway(thrown);
     this.#failWaiting(thrown);
   }
@@ -66,6 +78,7 @@ export class Pool<C extends Connection> {
     await this.#closing.promise;
     clearTimeout(timer);
     clearTimeout(this.#away?.timer);
+    clearTimeout(this.#sweep);
     await Promise.all([...this.#all].map((connection) => connection.end(1000)));
   }
 
@@ -91,6 +104,7 @@ export class Pool<C extends Connection> {
   #next(): C | undefined {
     if (this.#closing) throw closed();
     const free = this.#free.pop();
+    this.#unused = Math.min(this.#unused, this.#free.length);
     if (free) return free;
     if (this.#away) {
       if (this.#othersServe(this.#away.thrown)) return undefined;
@@ -133,8 +147,26 @@ export class Pool<C extends Connection> {
       waiter.resolve(isUsable ? connection : this.#add());
     } else if (isUsable) {
       this.#free.push(connection);
+      if (!this.#closing) this.#sweep ??= setTimeout(() => this.#endUnused(), this.#unusedMs);
     }
     this.#settleClosing();
+  }
+
+  /**
+   * Ends connections that nobody needs. Here and not by the driver's idle timeout, which would end a
+   * session at the moment when it is lent.
+   */
+  #endUnused(): void {
+    this.#dropFree(this.#unused);
+    this.#unused = this.#free.length;
+    this.#sweep = this.#unused === 0
+      ? undefined
+      : setTimeout(() => this.#endUnused(), this.#unusedMs);
+  }
+
+  #dropFree(count: number): void {
+    for (const connection of this.#free.splice(0, count)) this.#drop(connection);
+    this.#unused = Math.min(this.#unused, this.#free.length);
   }
 
   #drop(connection: C): void {

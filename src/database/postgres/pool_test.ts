@@ -17,14 +17,14 @@ class FakeConnection implements Connection {
   }
 }
 
-function setUp(size: number, isUp = true) {
+function setUp(size: number, { isUp = true, unusedMs = 60_000 } = {}) {
   const made: FakeConnection[] = [];
   const pool = new Pool(() => {
     const connection = new FakeConnection();
     if (isUp) connection.opened.resolve();
     made.push(connection);
     return connection;
-  }, { size, waitMs: 5000 });
+  }, { size, waitMs: 5000, unusedMs });
   return { pool, made };
 }
 
@@ -66,7 +66,7 @@ Deno.test("a connection is nobody else's until its work ends, also when that fai
 });
 
 Deno.test("the first connection that fails fails everyone who waits", async () => {
-  const { pool, made } = setUp(1, false);
+  const { pool, made } = setUp(1, { isUp: false });
   const uses = [1, 2, 3].map(() => pool.use(() => Promise.resolve()));
   const refused = failure("ECONNREFUSED");
   made[0]!.opened.reject(refused);
@@ -77,7 +77,7 @@ Deno.test("the first connection that fails fails everyone who waits", async () =
 });
 
 Deno.test("a full server's refusal waits for a connection that there is", async () => {
-  const { pool, made } = setUp(3, false);
+  const { pool, made } = setUp(3, { isUp: false });
   const holding = Promise.withResolvers<void>();
   const first = pool.use(() => holding.promise);
   made[0]!.opened.resolve();
@@ -93,7 +93,7 @@ Deno.test("a full server's refusal waits for a connection that there is", async 
 });
 
 Deno.test("a full server that has accepted no connection is an error", async () => {
-  const { pool, made } = setUp(3, false);
+  const { pool, made } = setUp(3, { isUp: false });
   const full = failure("53300");
   const use = pool.use(() => Promise.resolve());
   made[0]!.opened.reject(full);
@@ -146,4 +146,17 @@ Deno.test("closing lets work end, refuses more, and ends every connection", asyn
   await work;
   await Promise.all([closed, pool.close()]);
   assert.equal(made[0]!.gone, true);
+});
+
+Deno.test("connections that nobody uses are ended, and one that is in use is not", async () => {
+  const { pool, made } = setUp(3, { unusedMs: 1 });
+  const work = Promise.withResolvers<void>();
+  const held = pool.use(() => work.promise);
+  await Promise.all([1, 2].map(() => pool.use(() => Promise.resolve())));
+  while (!made[1]!.gone || !made[2]!.gone) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(made.map(({ gone }) => gone), [false, true, true]);
+  work.resolve();
+  await held;
+  assert.equal(await pool.use((connection) => Promise.resolve(connection)), made[0]);
+  await pool.close();
 });

@@ -36,6 +36,8 @@ export interface PostgresTimeouts {
   readMs?: number;
   /** For the next statement of a transaction; then the server ends its session. Default a minute. */
   idleTransactionMs?: number;
+  /** A session that is not used for once or twice as long is ended. Default a minute. */
+  unusedMs?: number;
 }
 
 /**
@@ -63,13 +65,13 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
 } = {}): Promise<Database> {
   const { variable = "DATABASE_URL" } = options;
   const { connectMs = 5000, waitMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
-  const { idleTransactionMs = 60_000 } = options;
+  const { idleTransactionMs = 60_000, unusedMs = 60_000 } = options;
   const host = hostOf(url);
   if (host === undefined) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
   const database = createDatabase(url, {
-    ...{ connectMs, waitMs, answerMs, readMs, idleTransactionMs },
+    ...{ connectMs, waitMs, answerMs, readMs, idleTransactionMs, unusedMs },
   });
   try {
     await database.ping();
@@ -103,9 +105,10 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
   };
   const createConnection = (statementMs?: number) =>
     new Session(url, timeouts, { probe: () => probing ??= probe(), lose }, statementMs);
-  const { waitMs, readMs } = timeouts;
-  const pool = new Pool(() => createConnection(), { size: maxConnections, waitMs });
-  const readers = new Pool(() => createConnection(readMs), { size: maxReadConnections, waitMs });
+  const { waitMs, readMs, unusedMs } = timeouts;
+  const shared = { waitMs, unusedMs };
+  const pool = new Pool(() => createConnection(), { size: maxConnections, ...shared });
+  const readers = new Pool(() => createConnection(readMs), { size: maxReadConnections, ...shared });
   return {
     kind: "postgres",
     query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
@@ -346,7 +349,7 @@ function sessionSettings(
     // is cut off begins again, and would never end.
     statement_timeout: statementMs,
     lock_timeout: 0,
-    // The driver closes idle sessions. If the server did, a query could be on its way to one.
+    // The pool ends idle sessions. If the server did, a query could be on its way to one.
     idle_session_timeout: 0,
   }).map(([name, value]) => `set ${name} = '${value}'`);
   return [...settings, noTransactionTimeout].join(";");
@@ -415,7 +418,8 @@ const driverOptions = {
   socket: openSocket,
   max: 1,
   max_lifetime: null,
-  idle_timeout: 60,
+  // The pool ends sessions that nobody uses.
+  idle_timeout: 0,
   backoff: () => 0,
   // The types are set below; fetching them would take a round trip per connection.
   fetch_types: false,
