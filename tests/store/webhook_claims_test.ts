@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import { type AuditNote, commandLine } from "../../src/audit/audit.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import type { Database } from "../../src/database/database.ts";
+import type { Database, SqlRow, SqlValue } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { UnsealError } from "../../src/keys/sealing.ts";
 import { type Webhook, webhookLimits } from "../../src/webhooks/webhook.ts";
@@ -230,6 +230,20 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
   const last = await deliveries.claim(hoursLater(1), []);
   assert.deepEqual([last?.id, last?.url], [next!.id, `${url}/new`]);
   assert.equal((await store.list({}))[0]!.lost, 0n);
+  // A change between claim and attempt: the attempts at the former URL don't count here either.
+  await deliveries.finish(last!, {
+    ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(2) },
+  });
+  const changing: Database = {
+    ...database,
+    async query<Row extends SqlRow>(text: string, values?: readonly SqlValue[]) {
+      if (text.includes("from webhooks where")) await store.update(hook, { url }, changed);
+      return await database.query<Row>(text, values);
+    },
+  };
+  const late = await createDeliveries(changing, { sealer, workerId: "two/1" })
+    .claim(hoursLater(2), []);
+  assert.deepEqual([late?.url, late?.attempts], [url, 0]);
   const statesAfter = async (hours: number) => {
     await deliveries.sweep(hoursLater(hours));
     const rows = await database.query("select state from webhook_deliveries order by state");

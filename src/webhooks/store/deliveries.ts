@@ -52,7 +52,7 @@ function nextEvent(claims: Claims) {
     orderBy: `work.webhook_id in (
       select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
     ), work.next_at, work.seq`,
-    returning: "id, webhook_id, type, data, at, attempts, ends_at",
+    returning: "id, webhook_id, type, data, at, ends_at",
   };
 }
 
@@ -156,9 +156,12 @@ async function complete(
   sealer: Sealer,
   row: SqlRow,
 ): Promise<WebhookDelivery | "gone" | "unreadable"> {
+  // The attempts with the URL, since a change of it, which may come after the claim, resets them.
   const [hook] = await database.query(
-    "select account_id, url, sealed, key_version from webhooks where id = $1",
-    [String(row.webhook_id)],
+    `select account_id, url, sealed, key_version,
+       (select attempts from webhook_deliveries where id = $2) as attempts
+     from webhooks where id = $1`,
+    [String(row.webhook_id), String(row.id)],
   );
   if (!hook) return "gone";
   const accountId = Number(hook.account_id);
@@ -178,7 +181,7 @@ async function complete(
       }),
       type: row.type as WebhookEventType,
       at: row.at as Date,
-      attempts: Number(row.attempts),
+      attempts: Number(hook.attempts),
       endsAt: row.ends_at as Date,
     };
   } catch (thrown) {
