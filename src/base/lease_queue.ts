@@ -11,6 +11,9 @@ export function renewAfterMs(leaseMs: number): number {
   return leaseMs / 5;
 }
 
+/** Once the store takes longer than this, requests that the lease covers don't wait any more. */
+const longestTurnMs = 500;
+
 const done = Promise.resolve();
 
 interface Waiter<Request, Result> {
@@ -21,12 +24,15 @@ interface Waiter<Request, Result> {
 
 /**
  * Serves the requests of one key (an account) in memory, from what this process has leased.
- * Requests that the lease doesn't cover wait, in order, for the store. One store operation runs at
- * a time. The subclass decides what is leased, how much of it and for how long.
+ * Requests that the lease doesn't cover wait, in order, for the store, and later ones behind them
+ * unless the store is slow. One store operation runs at a time. The subclass decides what is leased,
+ * how much of it and for how long.
  */
 export abstract class LeaseQueue<Request, Result> {
   #waiters: Waiter<Request, Result>[] = [];
   #isBusy = false;
+  /** Since when the store has been working on the present operation. */
+  #askedMs = 0;
   #working: Promise<void> = Promise.resolve();
   /** Why the last operation of the store failed; undefined if it succeeded. */
   protected failure: unknown;
@@ -64,7 +70,9 @@ export abstract class LeaseQueue<Request, Result> {
 
   async request(request: Request): Promise<Result> {
     // Requests that already wait go first.
-    const result = this.#waiters.length > 0 ? undefined : this.serve(request);
+    const isSlow = this.#isBusy && this.nowMs - this.#askedMs >= longestTurnMs;
+    if (isSlow) this.serveWaiters();
+    const result = this.#waiters.length === 0 || isSlow ? this.serve(request) : undefined;
     if (result !== undefined) {
       void this.work();
       return result;
@@ -106,6 +114,7 @@ export abstract class LeaseQueue<Request, Result> {
   async #run(first: () => Promise<void>): Promise<void> {
     try {
       for (let operation: typeof first | undefined = first; operation; operation = this.next()) {
+        this.#askedMs = this.nowMs;
         await operation();
         this.failure = undefined;
         this.serveWaiters();

@@ -291,6 +291,38 @@ Deno.test("while the store is away it is asked ahead of need once a second, and 
   assert.equal(takes, 1);
 });
 
+Deno.test("while the store takes its time, calls that the lease covers don't wait for one that it doesn't", async () => {
+  const gate = Promise.withResolvers<void>();
+  let isSlow = false;
+  const { balances, clock } = await setUp(usd, {
+    over: (real) => ({
+      async take(request) {
+        if (isSlow) await gate.promise;
+        return await real.take(request);
+      },
+    }),
+  });
+  await balances.reserve(account, cent);
+  await settleDown();
+  isSlow = true;
+  const served: string[] = [];
+  const call = (name: string, nanos: bigint) =>
+    void balances.reserve(account, nanos).then(() => served.push(name));
+  call("large", usd / 2n);
+  call("second", cent);
+  clock.advance(499);
+  call("third", cent);
+  await settleDown();
+  assert.deepEqual(served, [], "in their order, if the store answers soon");
+  clock.advance(1);
+  call("fourth", cent);
+  await settleDown();
+  assert.deepEqual(served.toSorted(), ["fourth", "second", "third"]);
+  gate.resolve();
+  await settleDown();
+  assert.equal(served.at(-1), "large");
+});
+
 Deno.test("a request whose lease would have ended by now is not made again", async () => {
   const leaseIds: string[] = [];
   let isAway = true;
