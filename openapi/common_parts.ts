@@ -144,8 +144,9 @@ export const commonHeaders = {
     schema: { type: "integer", minimum: 1, example: 2 },
   },
   "X-Should-Retry": {
-    description: "`false` if a retry fails until somebody replaces a key or raises a quota.",
-    schema: { type: "string", enum: ["false"] },
+    description:
+      "`false` if a retry fails until somebody replaces a key or raises a quota; otherwise what the vendor says about a retry.",
+    schema: { type: "string", enum: ["true", "false"] },
   },
   "X-Translation-Loss": {
     description:
@@ -240,8 +241,8 @@ export function answerHeaders(contract: Contract, status: string): Record<string
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
   if (status === "429" || status === "503") names.push("Retry-After");
-  const mayLast = contract.interaction && ["429", "502", "503"].includes(status);
-  if (status === "401" || mayLast) names.push("X-Should-Retry");
+  const isRetryable = ["429", "502", "503", "504"].includes(status);
+  if (status === "401" || (contract.interaction && isRetryable)) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
   if (contract.interaction || isCount(contract)) names.push("X-Vendor-Request-ID");
   if (good && contract.interaction) {

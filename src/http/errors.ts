@@ -12,7 +12,8 @@ export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: strin
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
-  if (lasting.has(code)) headers["x-should-retry"] = "false";
+  const shouldRetry = lasting.has(code) ? false : fault.vendorRetryAdvice;
+  if (shouldRetry !== undefined) headers["x-should-retry"] = String(shouldRetry);
   if (fault.vendorRequestId !== undefined) headers["x-vendor-request-id"] = fault.vendorRequestId;
   const details = fault.details ?? fault.vendorDetails;
   const body = JSON.stringify(errorBody({ code, message, param, details, requestId }, dialect));

@@ -23,7 +23,7 @@ import type { PriceRow } from "../pricing/pricing.ts";
 import type { Mode, VendorAttempt } from "../shared/interaction.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
-import { retryAfterMs } from "../vendors/upstream_retry.ts";
+import { retryAfterMs, vendorRetryAdvice } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "./call_context.ts";
 import { type AskedRequest, askedWithoutRefused } from "./refused_additions.ts";
@@ -520,6 +520,8 @@ export function refusalFault(
     retryMs === undefined ? undefined : Math.ceil(retryMs / 1000),
   );
   fault.vendorRequestId = vendorRequestId(answer.headers);
+  // What is true of one key need not be of the pool's next one.
+  if (!vendorCall.keyPool) fault.vendorRetryAdvice = vendorRetryAdvice(answer.headers);
   if (operatorsProblem.has(fault.code)) {
     deps.log.error("the service's own vendor key does not work", {
       vendor: vendorCall.target.vendor.label,

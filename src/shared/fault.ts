@@ -42,6 +42,8 @@ export class Fault extends Error {
   readonly note: string | undefined;
   /** The vendor's id of the failed request; set where the answer's headers are known. */
   vendorRequestId: string | undefined;
+  /** Whether the vendor said that the caller should retry; undefined where it said nothing. */
+  vendorRetryAdvice: boolean | undefined;
 
   constructor(code: ErrorCode, details: FaultDetails = {}) {
     super(details.message ?? errors[code].message, { cause: details.cause });

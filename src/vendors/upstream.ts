@@ -7,7 +7,7 @@ import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_bod
 import { createConnector } from "./http1/connect.ts";
 import type { PooledKey } from "./key_pool.ts";
 import { ConnectionPool } from "./upstream_pool.ts";
-import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
+import { mayBeRetried, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
 import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 export type { BodyHandlers, UpstreamBody };
@@ -261,7 +261,7 @@ function delayAfter(
   if (outcome instanceof AttemptFailure) {
     return outcome.kind === "connect" ? nextDelayMs(state, client.random) : undefined;
   }
-  if (!isRetryStatus(outcome.status)) return undefined;
+  if (!mayBeRetried(outcome.status, outcome.headers)) return undefined;
   return nextDelayMs(state, client.random, retryAfterMs(outcome.headers, client.clock.now()));
 }
 

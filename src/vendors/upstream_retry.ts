@@ -20,9 +20,20 @@ const longestMs = [500, 1500];
  */
 const retryStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 
-/** Whether a request with this status may be retried. */
-export function isRetryStatus(status: number): boolean {
-  return retryStatuses.has(status);
+/** Whether a request that was answered so may be retried. */
+export function mayBeRetried(status: number, headers: Readonly<Record<string, string>>): boolean {
+  return retryStatuses.has(status) && vendorRetryAdvice(headers) !== false;
+}
+
+/**
+ * Returns what the vendor says about a retry in `x-should-retry`, which the libraries of OpenAI and
+ * Anthropic obey whatever the status; undefined when it says nothing.
+ */
+export function vendorRetryAdvice(
+  headers: Readonly<Record<string, string>>,
+): boolean | undefined {
+  const advice = headers["x-should-retry"];
+  return advice === "true" ? true : advice === "false" ? false : undefined;
 }
 
 /**

@@ -1,12 +1,16 @@
 import assert from "@std/assert";
-import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
+import { mayBeRetried, nextDelayMs, retryAfterMs, vendorRetryAdvice } from "./upstream_retry.ts";
 
 const now = new Date("2026-11-21T12:00:00.500Z");
 
-Deno.test("only statuses that may pass by themselves are asked again", () => {
+Deno.test("only statuses that may pass by themselves are asked again, unless the vendor says not to", () => {
   const retried = [408, 429, 500, 502, 503, 504, 529];
   for (let status = 100; status < 600; status++) {
-    assert.equal(isRetryStatus(status), retried.includes(status), String(status));
+    for (const advice of ["true", "false", undefined]) {
+      const headers: Record<string, string> = advice ? { "x-should-retry": advice } : {};
+      const expected = retried.includes(status) && advice !== "false";
+      assert.equal(mayBeRetried(status, headers), expected, `${status} ${advice}`);
+    }
   }
 });
 
@@ -34,6 +38,14 @@ Deno.test("the vendor's wish to wait is kept, or ends the repetitions", () => {
   assert.equal(nextDelayMs(first, () => 0, 0), 250);
   assert.equal(nextDelayMs({ retries: 1, waitedMs: 1000 }, () => 0, 1001), undefined);
   assert.equal(nextDelayMs({ retries: 1, waitedMs: 1900 }, () => 0), undefined);
+});
+
+Deno.test("x-should-retry is true or false; anything else says nothing", () => {
+  const cases = [["true", true], ["false", false], ["no", undefined], ["", undefined]] as const;
+  for (const [value, expected] of cases) {
+    assert.equal(vendorRetryAdvice({ "x-should-retry": value }), expected, value);
+  }
+  assert.equal(vendorRetryAdvice({}), undefined);
 });
 
 Deno.test("Retry-After is read as seconds, as a date and in milliseconds", () => {

@@ -20,6 +20,7 @@ interface Failure {
   /** Public text; the table's own where the vendor's words are not passed on. */
   message?: RegExp;
   retryAfter?: string;
+  shouldRetry?: string;
   /** With the caller's own vendor key, where that is another answer. */
   own?: { status: number; type: string; code: string };
   /** How often the vendor is asked. */
@@ -158,6 +159,22 @@ const failures: readonly Failure[] = [
     type: "rate_limit_error",
     code: "upstream_rate_limited",
     tries: 3,
+  },
+  {
+    name: "429 that the vendor says not to retry",
+    script: answers(429, says("rate_limit_exceeded"), { "x-should-retry": "false" }),
+    status: 429,
+    type: "rate_limit_error",
+    code: "upstream_rate_limited",
+    shouldRetry: "false",
+  },
+  {
+    name: "409 that the vendor says to retry, which the caller may do",
+    script: answers(409, says(null, "Locked."), { "x-should-retry": "true" }),
+    status: 400,
+    ...{ type: "invalid_request_error", code: "invalid_request" },
+    message: /^Locked\.$/,
+    shouldRetry: "true",
   },
   {
     name: "429 with a Retry-After beyond our patience, which goes out at once",
@@ -361,8 +378,8 @@ async function play(failure: Failure, stream: boolean, own: boolean): Promise<vo
   const { type, code, message } = failure;
   checkError(answer, { type, code, ...(message ? { message } : {}), dialect: "chat" });
   assert.equal(response.headers.get("retry-after"), failure.retryAfter ?? null);
-  const isLasting = lasting.includes(code);
-  assert.equal(response.headers.get("x-should-retry"), isLasting ? "false" : null);
+  const shouldRetry = lasting.includes(code) ? "false" : failure.shouldRetry ?? null;
+  assert.equal(response.headers.get("x-should-retry"), shouldRetry);
   assert.doesNotMatch(text, /inner words|org-secret|abcdefghijklmnop/);
   for (const secret of [vendorUrl.slice(7), vendorKey, "sk-of-the-caller"]) {
     assert.ok(!text.includes(secret), "no address, no key");
