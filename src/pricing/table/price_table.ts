@@ -317,6 +317,13 @@ const media = [
   row(mediaB, "tts-1-hd", litellmTable, [], { per_million_characters: "30" }),
   row(mediaB, transcribers, genaiPackage, ["2.5", "10"], { audio_input: "6" }),
   row(mediaB, "gpt-4o-mini-transcribe", genaiPackage, ["1.25", "5"], { audio_input: "3" }),
+  // Of the chat dialect. OpenAI's pages of these models give their longest answer.
+  row(mediaB, ["gpt-audio", "gpt-audio-1.5"], genaiPackage, ["2.5", "10"], {
+    ...{ audio_input: "32", audio_output: "64", max_output_tokens: 16_384 },
+  }),
+  row(mediaB, "gpt-audio-mini", genaiPackage, ["0.6", "2.4"], {
+    ...{ audio_input: "10", audio_output: "20", max_output_tokens: 16_384 },
+  }),
   // 0.27 and 0.36 an hour.
   row(mediaB, "gpt-transcribe", genaiPackage, [], { per_minute: "0.0045" }),
   row(mediaB, "whisper-1", genaiPackage, [], { per_minute: "0.006" }),

@@ -45,6 +45,11 @@ Deno.test("bundled prices give the test vectors", () => {
   );
   assert.equal(costUsd("vendor-g", "grok-4.7", { input: 200_000, output: 0 }), "0.800000000");
   assert.equal(costUsd("vendor-d", "gemini-4-argon", argon), "2.000000000");
+  const spoken = { input: 25, audioInput: 20, output: 40, audioOutput: 30 };
+  for (const model of ["gpt-audio", "gpt-audio-1.5", "gpt-audio-2025-08-28"]) {
+    assert.equal(costUsd("vendor-b", model, spoken), "0.002672500", model);
+  }
+  assert.equal(costUsd("vendor-b", "gpt-audio-mini", spoken), "0.000827000");
 });
 
 Deno.test("an operator's prices of two periods stand under a label and an alias", () => {
