@@ -224,6 +224,17 @@ Deno.test("tools that an item adds are offered, and an agent's own metadata and 
       ],
     } as OpenAI.Responses.ResponseCreateParamsNonStreaming);
     assert.ok(answer.output.some((item) => item.type === "function_call"));
+    const search = { call_id: "call_1", execution: "client" as const };
+    const found = await client.responses.create({
+      model,
+      tools: [{ type: "tool_search", execution: "client", parameters: { type: "object" } }],
+      input: [
+        { role: "user", content: "What is the weather in Paris?" },
+        { type: "tool_search_call", ...search, arguments: {} },
+        { type: "tool_search_output", ...search, tools: [WEATHER] },
+      ],
+    });
+    assert.ok(found.output.some((item) => item.type === "function_call"));
     await assert.rejects(client.responses.create({ model, input: "x", temperature: 0.3 }), {
       status: 400,
       param: "temperature",

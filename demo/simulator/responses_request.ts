@@ -246,7 +246,9 @@ function offeredSearch(body: JsonObject): OfferedSearch | null {
 
 /** Returns the tools of the request, and those that items of the conversation add. */
 function toolsOf(body: JsonObject, items: readonly JsonObject[]): JsonObject[] {
-  const added = items.filter((item) => item.type === "additional_tools");
+  const added = items.filter(({ type }) =>
+    /^(additional_tools|tool_search_output)$/.test(asText(type))
+  );
   return [body, ...added].flatMap(({ tools }) => objectsIn(tools))
     .filter((tool) => /^(function|custom)$/.test(asText(tool.type)));
 }

@@ -10,6 +10,7 @@ import type {
   ResponseInputImage,
   ResponseInputText,
   ResponseReasoningItem,
+  ResponseToolSearchOutputItemParam,
 } from "openai/resources/responses/responses";
 import type { InputTokenCountParams } from "openai/resources/responses/input-tokens";
 import { type Rule } from "./rules.ts";
@@ -169,6 +170,15 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     encrypted_content: optionalText,
     status: optionalText,
   } satisfies Record<keyof ResponseReasoningItem, Rule>,
+  tool_search_output: {
+    ...agentFields,
+    type: needed,
+    id: optionalText,
+    call_id: optionalText,
+    execution: { is: "string", oneOf: ["server", "client"] },
+    status: optionalText,
+    tools: { is: "array", required: true },
+  } satisfies Record<keyof ResponseToolSearchOutputItemParam, Rule> & Record<string, Rule>,
   additional_tools: {
     type: needed,
     id: optionalText,

@@ -1,5 +1,5 @@
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
-import type { NamespacedName } from "./namespaces.ts";
+import type { CallerToolName } from "./namespaces.ts";
 import { type JsonRecord } from "./json.ts";
 
 /**
@@ -25,10 +25,10 @@ export interface CanonicalRequest extends RequestSettings {
    */
   asksForSummary?: true | "required" | "optional";
   /**
-   * Maps the `name` of each tool in a namespace to its namespaced name, in dialects that have
-   * namespaces.
+   * Maps the `name` of each tool in a namespace, and of the caller's own tool search, to what the
+   * caller calls it, in dialects that have these.
    */
-  namespaces?: Readonly<Record<string, NamespacedName>>;
+  namespaces?: Readonly<Record<string, CallerToolName>>;
   /** The caller's fields without a canonical form, with path and value. */
   unsupported: UnsupportedField[];
   /** Path in the caller's body of each setting, such as `topP` → `top_p`. */

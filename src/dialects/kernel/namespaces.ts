@@ -5,6 +5,14 @@ export interface NamespacedName {
   name: string;
 }
 
+/** A tool without any name: the search for further tools that the caller runs itself. */
+export interface ClientToolSearch {
+  isToolSearch: true;
+}
+
+/** What the caller calls a tool. */
+export type CallerToolName = NamespacedName | ClientToolSearch;
+
 /**
  * One name for each tool of a request, for dialects without namespaces: `<namespace>__<name>`, with
  * a hash appended where another tool has that name. Tools outside of namespaces keep theirs.
@@ -12,8 +20,8 @@ export interface NamespacedName {
 export class FlatNames {
   readonly #taken: Set<string>;
   readonly #flat = new Map<string, string>();
-  /** Maps each flat name to the tool's namespace and name. */
-  readonly namespaces: Record<string, NamespacedName> = Object.create(null);
+  /** Maps each flat name to what the caller calls the tool. */
+  readonly namespaces: Record<string, CallerToolName> = Object.create(null);
 
   /** `plain`: the names of all tools of the request that are outside of namespaces. */
   constructor(plain: Iterable<string>) {
@@ -23,13 +31,22 @@ export class FlatNames {
   /** Returns the tool's flat name, the same each time. */
   of(namespace: string | undefined, name: string): string {
     if (namespace === undefined) return name;
-    const key = JSON.stringify([namespace, name]);
+    return this.#assign(`${namespace}__${name}`, { namespace, name });
+  }
+
+  /** Returns the name of the caller's own tool search, the same each time. */
+  ofToolSearch(): string {
+    return this.#assign("tool_search", { isToolSearch: true });
+  }
+
+  #assign(wanted: string, own: CallerToolName): string {
+    const key = "namespace" in own ? JSON.stringify([own.namespace, own.name]) : wanted;
     const existing = this.#flat.get(key);
     if (existing !== undefined) return existing;
-    const flat = this.#free(`${namespace}__${name}`, key);
+    const flat = this.#free(wanted, key);
     this.#taken.add(flat);
     this.#flat.set(key, flat);
-    this.namespaces[flat] = { namespace, name };
+    this.namespaces[flat] = own;
     return flat;
   }
 

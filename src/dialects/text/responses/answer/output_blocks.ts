@@ -1,7 +1,8 @@
 import type { BlockKind, Citation, TokenLogprob } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
-import type { NamespacedName } from "../../../kernel/namespaces.ts";
+import { parsedRecord } from "../../../kernel/operation_request.ts";
+import type { CallerToolName } from "../../../kernel/namespaces.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "../conversation/envelope.ts";
@@ -30,7 +31,7 @@ export interface OpenBlock {
 export function newItem(
   content: BlockKind,
   newId: (prefix: string) => string,
-  namespaces: Readonly<Record<string, NamespacedName>>,
+  namespaces: Readonly<Record<string, CallerToolName>>,
 ): Item | undefined {
   switch (content.kind) {
     case "text":
@@ -45,12 +46,12 @@ export function newItem(
     case "reasoning":
       return { id: newId("rs_"), type: "reasoning", summary: [] };
     case "tool-call": {
-      const named = {
-        call_id: content.id || newId("call_"),
-        ...Object.hasOwn(namespaces, content.name)
-          ? namespaces[content.name]!
-          : { name: content.name },
-      };
+      const call_id = content.id || newId("call_");
+      const own = Object.hasOwn(namespaces, content.name)
+        ? namespaces[content.name]!
+        : { name: content.name };
+      if ("isToolSearch" in own) return newToolSearch(newId, call_id);
+      const named = { call_id, ...own };
       return content.custom
         ? {
           id: newId("ctc_"),
@@ -83,6 +84,17 @@ export function newItem(
   }
 }
 
+function newToolSearch(newId: (prefix: string) => string, call_id: string): Item {
+  return {
+    id: newId("tsc_"),
+    type: "tool_search_call",
+    status: "in_progress",
+    call_id,
+    execution: "client",
+    arguments: {},
+  };
+}
+
 /** Opens a block within its item, whose `added` event was emitted. */
 export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): OpenBlock {
   switch (content.kind) {
@@ -91,6 +103,7 @@ export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): 
     case "reasoning":
       return reasoningBlock(item, emit);
     case "tool-call":
+      if (item.type === "tool_search_call") return toolSearchBlock(item);
       return content.custom
         ? callBlock(item, emit, { name: "custom_tool_call_input", field: "input", empty: "" })
         // A call without arguments gets an empty object; clients fail to parse an empty text.
@@ -236,6 +249,20 @@ function callBlock(
     abandon() {
       item[form.field] = text;
     },
+  };
+}
+
+/** The arguments of a tool search are an object, sent whole with its item. */
+function toolSearchBlock(item: Item): OpenBlock {
+  let text = "";
+  return {
+    delta(piece) {
+      text += piece;
+    },
+    end() {
+      item.arguments = text === "" ? {} : parsedRecord(text) ?? text;
+    },
+    abandon() {},
   };
 }
 

@@ -18,6 +18,7 @@ import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
 import { summaryQuestion, summaryText } from "../../../kernel/summary.ts";
 import { isSummary, readSummary } from "../conversation/summary.ts";
+import { foundTools, isClientSearch } from "./offered_tools.ts";
 import { requirePairs } from "./pairing.ts";
 import { requireTexts } from "../../../kernel/read_content.ts";
 
@@ -97,6 +98,9 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
     case "function_call_output":
     case "custom_tool_call_output":
       return addPart(into.turns, "user", readOutput(item, path, into), path);
+    case "tool_search_call":
+    case "tool_search_output":
+      return readToolSearch(item, path, into);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
     case "compaction_trigger":
@@ -232,6 +236,29 @@ function readOutput(
     ...readCacheMark(item, path),
     path,
   };
+}
+
+/** Reads a tool search of the caller as a call and its result; the tools found are offered too. */
+function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
+  if (!isClientSearch(item)) return addUnsupported(item, path, into);
+  const id = requiredText(item, "call_id", path);
+  if (item.type === "tool_search_call") {
+    const name = into.names.ofToolSearch();
+    const input = JSON.stringify(item.arguments ?? {});
+    const call = { type: "tool-call", id, name, arguments: input, custom: false, path } as const;
+    return addPart(into.turns, "assistant", call, path);
+  }
+  const found = foundTools(item, path).map(({ tool, namespace, path }) =>
+    `Tool ${into.names.of(namespace, requiredText(tool, "name", path))} is loaded.`
+  );
+  const parts = (found.length > 0 ? found : ["No tool was found."])
+    .map((text) => ({ type: "text" as const, text, path }));
+  addPart(
+    into.turns,
+    "user",
+    { type: "tool-result", callId: id, parts, isError: false, path },
+    path,
+  );
 }
 
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {

@@ -13,7 +13,7 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
 
-import type { OfferedTool } from "./offered_tools.ts";
+import { isClientSearch, type OfferedTool } from "./offered_tools.ts";
 
 export interface Tools {
   tools: Tool[];
@@ -44,8 +44,11 @@ export function readTools(
       }
       return [];
     }
+    if (type === "tool_search" && isClientSearch(tool)) {
+      return [readFunction({ ...tool, name: names.ofToolSearch() }, path, undefined, names)];
+    }
     // Leaving out the vendor's tool search loses no tool: the model gets all of them here.
-    const isSearched = type === "tool_search" && tool.execution !== "client";
+    const isSearched = type === "tool_search";
     // Another vendor can't run it.
     unsupported.push({ path, value: tool, weight: isSearched ? "hint" : "meaning" });
     return [];

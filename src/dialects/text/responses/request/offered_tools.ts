@@ -14,18 +14,32 @@ export interface OfferedTool {
 }
 
 /**
- * Returns the tools that a request offers, in `tools` and in `additional_tools` items; a namespace
- * is replaced by its tools. Throws `invalid_value`, naming the field.
+ * Returns the tools that a request offers, in `tools`, in `additional_tools` items and in what the
+ * caller's own tool search found; a namespace is replaced by its tools. Throws `invalid_value`, naming the field.
  */
 export function offeredTools(request: JsonRecord): OfferedTool[] {
   const offered: OfferedTool[] = [];
   readList(request.tools ?? [], "tools", offered);
   if (!Array.isArray(request.input)) return offered;
   for (const [index, item] of request.input.entries()) {
-    if (!isRecord(item) || item.type !== "additional_tools") continue;
+    if (!isRecord(item)) continue;
+    const isFound = item.type === "tool_search_output" && isClientSearch(item);
+    if (!isFound && item.type !== "additional_tools") continue;
     readList(item.tools ?? [], `input[${index}].tools`, offered);
   }
   return offered;
+}
+
+/** Whether the caller itself runs or ran this tool search, and not the vendor. */
+export function isClientSearch({ type, execution, call_id }: JsonRecord): boolean {
+  return execution === "client" && (type === "tool_search" || typeof call_id === "string");
+}
+
+/** Returns the tools that a tool search of the caller found. */
+export function foundTools(item: JsonRecord, path: string): OfferedTool[] {
+  const found: OfferedTool[] = [];
+  readList(item.tools ?? [], `${path}.tools`, found);
+  return found;
 }
 
 function readList(list: unknown, at: string, into: OfferedTool[], namespace?: string): void {

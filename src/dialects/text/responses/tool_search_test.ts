@@ -1,0 +1,104 @@
+/** A tool search that the caller runs itself, as Codex and OpenAI's agents library do. */
+import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import { foldEvents } from "../../kernel/fold.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { createStreamEncoder } from "./stream_encoder.ts";
+
+const parameters = { type: "object", properties: { query: { type: "string" } } };
+const offered = { type: "tool_search", execution: "client", description: "Finds.", parameters };
+const lookup = { type: "function", name: "lookup", defer_loading: true, parameters };
+const call = {
+  ...{ type: "tool_search_call", id: "tsc_1", status: "completed" },
+  ...{ call_id: "call_1", execution: "client", arguments: { query: "dict" } },
+};
+const found = {
+  ...{ type: "tool_search_output", call_id: "call_1", execution: "client", status: "completed" },
+  tools: [{ type: "namespace", name: "mcp__dict", tools: [lookup] }, { ...lookup, name: "other" }],
+};
+
+function decode(input: readonly unknown[], tools: readonly unknown[] = [offered]) {
+  return finish(
+    decodeRequest({ model: "m", input: [{ role: "user", content: "q" }, ...input], tools }),
+  );
+}
+
+Deno.test("the caller's own tool search is a function, its calls and results are that function's", () => {
+  const { tools, turns, unsupported } = decode([call, found]);
+  assert.deepEqual(unsupported, []);
+  assert.deepEqual(
+    tools.map(({ name, description }) => [name, description]),
+    [["tool_search", "Finds."], ["mcp__dict__lookup", undefined], ["other", undefined]],
+  );
+  assert.deepEqual(turns.slice(1).map(({ parts }) => parts), [
+    [{
+      ...{ type: "tool-call", id: "call_1", name: "tool_search", custom: false },
+      ...{ arguments: '{"query":"dict"}', path: "input[1]" },
+    }],
+    [{
+      ...{ type: "tool-result", callId: "call_1", isError: false, path: "input[2]" },
+      parts: [
+        { type: "text", text: "Tool mcp__dict__lookup is loaded.", path: "input[2]" },
+        { type: "text", text: "Tool other is loaded.", path: "input[2]" },
+      ],
+    }],
+  ]);
+  const nothing = decode([call, { ...found, tools: [] }]).turns.at(-1);
+  assert.match(JSON.stringify(nothing), /No tool was found/);
+});
+
+Deno.test("a tool search by the vendor is left out, and so are its calls", () => {
+  const { tools, turns, unsupported } = decode([
+    { ...call, call_id: null, execution: "server" },
+    { ...found, call_id: null, execution: "server" },
+  ], [{ type: "tool_search" }, lookup]);
+  assert.deepEqual(tools.map(({ name }) => name), ["lookup"]);
+  assert.equal(turns.length, 1);
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
+    ["input[1]", "hint"],
+    ["input[2]", "hint"],
+    ["tools[0]", "hint"],
+    ["tools[1].defer_loading", "hint"],
+  ]);
+});
+
+Deno.test("a model's call of the tool search is an item of its kind, whole and streamed", () => {
+  // A function of the caller has the name already.
+  const taken = { type: "function", name: "tool_search", parameters };
+  for (
+    const [tools, search] of [[[offered], "tool_search"], [[offered, taken], undefined]] as const
+  ) {
+    const request = decode([], tools);
+    const name = request.tools[0]!.name;
+    if (search) assert.equal(name, search);
+    else assert.notEqual(name, "tool_search");
+    const block = { type: "block-start", choice: 0, block: 0 } as const;
+    const events: CanonicalEvent[] = [
+      { type: "start", id: "x", model: "m", created: 0 },
+      { ...block, content: { kind: "tool-call", id: "call_1", name, custom: false } },
+      { type: "block-delta", choice: 0, block: 0, text: '{"query":' },
+      { type: "block-delta", choice: 0, block: 0, text: '"dict"}' },
+      { type: "block-end", choice: 0, block: 0 },
+      { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
+    ];
+    const context = {
+      ...{ id: (prefix: string) => `${prefix}1`, created: 0, model: "m", body: {} },
+      ...{ request, showUsage: true, inputTokens: 1 },
+    };
+    const whole = encodeAnswer(foldEvents(events), context) as { output: unknown[] };
+    assert.deepEqual(whole.output, [call]);
+    const encoder = createStreamEncoder(context);
+    const frames = events.map((event) => encoder.encode(event)).join("") + encoder.end();
+    const sent = [...frames.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+    assert.deepEqual(
+      sent.filter(({ item }) => item !== undefined).map(({ type, item }) => [type, item]),
+      [
+        ["response.output_item.added", { ...call, status: "in_progress", arguments: {} }],
+        ["response.output_item.done", call],
+      ],
+    );
+    assert.ok(!frames.includes("function_call"), frames);
+  }
+});
