@@ -17,7 +17,21 @@ for (const caller of names) {
     }
     // The second call waits for the first where blocks come one after the other.
     const more = () => forward({ type: "block-delta", choice: 0, block: 1, text: piece });
-    for (let sent = 0; sent < 16; sent++) more();
+    // The pieces themselves take room, too.
+    for (let sent = 0; sent < 15; sent++) more();
     assert.throws(more, { code: "upstream_invalid_response" });
+  });
+
+  Deno.test(`a translated stream to a ${caller} caller has no more blocks than a whole answer`, () => {
+    const vendor = names.find((name) => name !== caller)!;
+    const stream = planOf({ vendor, caller }).stream();
+    const content = { kind: "tool-call", id: "c", name: "f", custom: false } as const;
+    const more = (block: number) =>
+      stream.forward(event, {
+        events: [{ type: "block-start", choice: 0, block, content }],
+        ...{ usageOnly: false, terminal: false },
+      });
+    for (let block = 0; block < 20_000; block++) more(block);
+    assert.throws(() => more(20_000), { code: "upstream_invalid_response" });
   });
 }

@@ -105,20 +105,27 @@ function asStream(call: TranslationCall, events: readonly CanonicalEvent[]) {
 const eventStream = "text/event-stream";
 
 /**
- * Most text of a stream in UTF-16 units; no real answer has more. What an encoder can't write yet it
- * holds: blocks that wait for others, pieces of media, and of two dialects the whole answer.
+ * Most text of a stream in UTF-16 units, and most blocks; no real answer has more. What an encoder
+ * can't write yet it holds: blocks that wait for others, pieces of media, and of two dialects the
+ * whole answer.
  */
 const maxChars = 64 * 1024 * 1024;
+const maxBlocks = 20_000;
+/** An event that waits takes room even if it is empty. */
+const charsOfEvent = 32;
 
 function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const ended = new Set<number>();
   let chars = 0;
+  let blocks = 0;
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
     for (const event of events) {
-      if (event.type === "block-delta" && (chars += event.text.length) > maxChars) {
+      chars += charsOfEvent + (event.type === "block-delta" ? event.text.length : 0);
+      if (event.type === "block-start") blocks++;
+      if (chars > maxChars || blocks > maxBlocks) {
         throw unreadableAnswer("a stream with more text than can be translated");
       }
       if (rewriter.keeps(event)) {
