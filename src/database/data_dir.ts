@@ -158,16 +158,21 @@ async function readOwner(path: string): Promise<Owner | undefined> {
 /**
  * Returns the id under which this process holds leases: created once per `DATA_DIR`, so that a
  * restart finds its leases. A copied file counts as none, since the process that it was copied from
- * may be running: its leases would be given back while it spends them. The caller must have claimed
- * the directory.
+ * may be running: its leases would be given back while it spends them. `onCopy` is called for it.
+ * The caller must have claimed the directory.
  */
-export async function readProcessId(dataDir: string, newId: () => string): Promise<string> {
+export async function readProcessId(
+  dataDir: string,
+  newId: () => string,
+  onCopy?: () => void,
+): Promise<string> {
   const path = `${dataDir}/process-id`;
   const written = await Deno.readTextFile(path).then((text) => text.trim(), () => "");
   // Earlier versions wrote no inode.
   const [, id, inode] = /^([\w-]{8,64})(?: (\d+))?$/.exec(written) ?? [];
   const isCopied = inode !== undefined && inode !== await inodeOf(path);
   if (id !== undefined && !isCopied) return id;
+  if (isCopied) onCopy?.();
   const made = newId();
   const fresh = `${path}.new`;
   await Deno.writeTextFile(fresh, "", { mode: 0o600 });

@@ -5,7 +5,9 @@ Deno.test("a directory keeps its process's id, also after a move; a copy gets it
   const root = await Deno.makeTempDir();
   try {
     let made = 0;
-    const idOf = (name: string) => readProcessId(`${root}/${name}`, () => `process-${++made}`);
+    const copies: string[] = [];
+    const idOf = (name: string) =>
+      readProcessId(`${root}/${name}`, () => `process-${++made}`, () => copies.push(name));
     const copy = async (from: string, to: string) => {
       await Deno.mkdir(`${root}/${to}`);
       await Deno.copyFile(`${root}/${from}/process-id`, `${root}/${to}/process-id`);
@@ -16,11 +18,13 @@ Deno.test("a directory keeps its process's id, also after a move; a copy gets it
     assert.equal(await idOf("copy"), "process-2");
     await Deno.rename(`${root}/first`, `${root}/moved`);
     assert.deepEqual([await idOf("moved"), await idOf("copy")], ["process-1", "process-2"]);
+    assert.deepEqual(copies, ["copy"], "it is one until it has an id of its own");
     await Deno.mkdir(`${root}/older`);
     await Deno.writeTextFile(`${root}/older/process-id`, "process-of-an-older-version\n");
     assert.equal(await idOf("older"), "process-of-an-older-version");
     await Deno.writeTextFile(`${root}/older/process-id`, "no id\n");
     assert.equal(await idOf("older"), "process-3");
+    assert.deepEqual(copies, ["copy"]);
   } finally {
     await Deno.remove(root, { recursive: true });
   }

@@ -84,6 +84,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "connections without a request ended to make room for new ones": "connections.made_room",
   "log lines were dropped: nobody read standard output": "log.lines_dropped",
   "recovered the journal and leases of the last run": "journal.recovered",
+  "this DATA_DIR is a copy: its journal is recovered as well": "journal.copied",
   "the journal can't be written: no call can begin": "journal.write_failed",
   "the journal can be written again": "journal.write_mended",
   "waiting records in the journal can't be read back": "journal.records_lost",

@@ -62,7 +62,12 @@ export async function openStores(
     maxBytes: config.journalMaxBytes,
   });
   stack.defer(() => journal.close());
-  const processId = await readProcessId(processDir, () => crypto.randomUUID());
+  const processId = await readProcessId(
+    processDir,
+    () => crypto.randomUUID(),
+    // After a restore that is right; of a running process it is not.
+    () => log?.warn("this DATA_DIR is a copy: its journal is recovered as well", { processDir }),
+  );
   const left = [...await workerDirs(dataDir)].filter(([index]) => index > seat.count);
   const leftDirs = seat.index === 1 ? left.map(([, path]) => path) : [];
   return {
