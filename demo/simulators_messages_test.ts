@@ -280,3 +280,31 @@ Deno.test("the model list is paged and newest first", async () => {
     assert.equal(model.max_tokens, 64_000);
   });
 });
+
+Deno.test("a conversation is compacted by its beta alone, and goes on from the sealed summary", async () => {
+  await withClient(async (client) => {
+    const beta = client.beta.messages;
+    const question = ask("Why is the sky blue?", { tools: [WEATHER] });
+    const compaction = { type: "summarize" as const };
+    const refused = beta.create({ ...question, compaction });
+    await assert.rejects(refused, /compaction: Extra inputs are not permitted/);
+    const asked = { ...question, compaction, betas: ["compact-2026-09-04"] };
+    const whole = await beta.create(asked);
+    const streamed = await beta.stream(asked).finalMessage();
+    assert.deepEqual(streamed.content, whole.content);
+    assert.deepEqual(streamed.usage.iterations, whole.usage.iterations);
+    const block = whole.content[0] as Anthropic.Beta.BetaCompactionBlock;
+    assert.deepEqual(whole.content.map(({ type }) => type), ["compaction"]);
+    assert.equal(whole.stop_reason, "compaction");
+    const next = (signature: string) =>
+      beta.create({
+        ...ask("Go on."),
+        messages: [
+          { role: "assistant", content: [{ ...block, signature }] },
+          { role: "user", content: "Go on." },
+        ],
+      });
+    assert.equal((await next(block.signature!)).stop_reason, "end_turn");
+    await assert.rejects(next(""), /Invalid `signature` in `compaction` block/);
+  });
+});

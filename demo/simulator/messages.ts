@@ -7,6 +7,7 @@ import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asNumber, asObject, asText, type JsonObject, parseJson } from "./json.ts";
 import { countCached, countUncached, type PromptTokens } from "./messages_cache.ts";
 import { signThinking } from "./messages_binding.ts";
+import { compacted, summaryPrompt } from "./messages_compaction.ts";
 import { checkMessages, checkParameters, rulesByBeta } from "./messages_checks.ts";
 import { MESSAGES_MODELS, type MessagesModel } from "./messages_models.ts";
 import { invalid, require } from "./messages_problems.ts";
@@ -49,9 +50,11 @@ export async function answerMessages(
   };
   const behaviours = readBehaviours(prompt.question, exchange.state.label);
   await admit(exchange, behaviours, prompt.question);
-  const output = think(prompt, behaviours);
+  const compacts = (body.compaction ?? null) !== null;
+  const output = think(compacts ? summaryPrompt(prompt) : prompt, behaviours);
   const tokens = countCached(body, exchange.state);
-  const message = messageOf(exchange, body, model, output, tokens, wish.isShown);
+  const answer = messageOf(exchange, body, model, output, tokens, wish.isShown);
+  const message = compacts ? compacted(answer, output.text) : answer;
   Object.assign(message.usage, moreUsage(countsOf(output, tokens)));
   const headers = { "request-id": exchange.state.nextId("req_") };
   if (body.stream === true) {

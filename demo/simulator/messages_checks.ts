@@ -2,6 +2,7 @@
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64 } from "./media.ts";
 import { checkThinkingBinding } from "./messages_binding.ts";
+import { checkSummary } from "./messages_compaction.ts";
 import { type MessagesModel } from "./messages_models.ts";
 import { invalid, require } from "./messages_problems.ts";
 import {
@@ -27,7 +28,9 @@ export function checkMessages(body: JsonObject, model: MessagesModel, headers: H
     return require(message, rules, `messages.${index}`);
   });
   if (messages.length === 0) throw invalid("messages", "at least one message is required");
-  if (messages[0]?.role !== "user") {
+  // A summary stands in place of what it sums up, the caller's first words included.
+  const [first] = asArray(messages[0]?.content);
+  if (messages[0]?.role !== "user" && asObject(first)?.type !== "compaction") {
     throw invalid("messages", 'first message must use the "user" role');
   }
   messages.forEach((message, index) => checkMessage(message, index, messages, model));
@@ -98,7 +101,8 @@ function checkBlock(
 ): void {
   const type = asText(asObject(value)?.type);
   if (type === "web_search_tool_result") checkResultBlock(asObject(value) ?? {}, path);
-  if (/^(server_tool_use|container_upload|compaction)$|.+_tool_result$/.test(type)) return;
+  if (type === "compaction") return checkSummary(asObject(value) ?? {}, path);
+  if (/^(server_tool_use|container_upload)$|.+_tool_result$/.test(type)) return;
   if (!allowed.includes(type)) {
     throw invalid(
       path,

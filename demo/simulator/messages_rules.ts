@@ -59,6 +59,7 @@ const formerFormat = { output_format: object } satisfies Record<string, Rule>;
 export const BODY_BETAS: Readonly<Record<string, Record<string, Rule>>> = {
   "structured-outputs-2025-11-13": formerFormat,
   "structured-outputs-2025-12-15": formerFormat,
+  "compact-2026-09-04": { compaction: object },
 };
 
 /** Fields that exist only under the older version header. */

@@ -6,6 +6,7 @@ import type {
   RawMessageStreamEvent,
 } from "@anthropic-ai/sdk/resources/messages/messages";
 import { type StreamScript } from "./answers.ts";
+import { openSummary, summaryDelta } from "./messages_compaction.ts";
 import { fragments, type Output } from "./model.ts";
 
 type Event = RawMessageStreamEvent | { type: "ping" };
@@ -60,6 +61,7 @@ function deltaUsage({ usage }: Message): MessageDeltaUsage {
     output_tokens: usage.output_tokens,
     output_tokens_details: usage.output_tokens_details,
     server_tool_use: usage.server_tool_use,
+    ...("iterations" in usage ? { iterations: usage.iterations } : {}),
   };
 }
 
@@ -74,7 +76,7 @@ function openBlock(block: ContentBlock): ContentBlock {
     case "tool_use":
       return { ...block, input: {} };
     default:
-      return block;
+      return openSummary(block) ?? block;
   }
 }
 
@@ -83,6 +85,7 @@ function* deltasOf(
   message: Message,
   output: Output,
 ): Generator<RawContentBlockDelta> {
+  yield* summaryDelta(block);
   if (block.type === "thinking") {
     for (const thinking of block.thinking === "" ? [] : output.reasoning.chunks) {
       yield { type: "thinking_delta", thinking };
