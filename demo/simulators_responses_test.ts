@@ -241,3 +241,13 @@ Deno.test("tools that an item adds are offered, and an agent's own metadata and 
     });
   });
 });
+
+Deno.test("an answer that searched counts both of the vendor's tools", async () => {
+  await withClient("vendor-b", async (client, model) => {
+    const { tool_usage } = await client.responses.create({
+      ...{ model, input: "[search:2] Who won?", tools: [{ type: "web_search" }] },
+    });
+    assert.equal(tool_usage?.web_search.num_requests, 2);
+    assert.equal(tool_usage?.image_gen.total_tokens, 0);
+  });
+});

@@ -202,7 +202,7 @@ function finishedBody(
     truncation: body.truncation ?? "disabled",
     ...(output.searches.length === 0
       ? {}
-      : { tool_usage: { web_search: { num_requests: output.searches.length } } }),
+      : { tool_usage: { ...noImages, web_search: { num_requests: output.searches.length } } }),
     usage: {
       ...vendor.responsesUsage?.(counts, model),
       input_tokens: counts.input,
@@ -221,6 +221,16 @@ function finishedBody(
   // The echoed members are the caller's own, checked above but not typed.
   return finished as unknown as ResponseBody;
 }
+
+const noTokens = { image_tokens: 0, text_tokens: 0 };
+/** The vendor counts both of its tools where it counts one. */
+const noImages = {
+  image_gen: {
+    ...{ input_tokens: 0, input_tokens_details: noTokens },
+    ...{ output_tokens: 0, output_tokens_details: noTokens },
+    total_tokens: 0,
+  },
+};
 
 function keep({ responses }: Shelf, response: StoredResponse): void {
   responses.set(response.body.id, response);
