@@ -1,5 +1,5 @@
 import { parseExactly } from "./exact_json.ts";
-import { skipString } from "./json_text.ts";
+import { membersAt, skipString } from "./json_text.ts";
 
 /**
  * Yields completions of a truncated JSON text, the fullest first: with all open containers closed,
@@ -27,6 +27,26 @@ export function* mendJson(text: string): Generator<unknown> {
     const { lastEnd } = open[depth]!;
     const mended = parse(text.slice(0, lastEnd) + closing(open.slice(0, depth + 1)));
     if (mended) yield mended.value;
+  }
+}
+
+/** No usage is longer. */
+const maxObject = 64 * 1024;
+
+/**
+ * Returns the last object that follows this name as a key, if it is whole and not longer than 64 Ki
+ * characters. The quotes in the name's token can't match inside a string, where quotes are escaped.
+ */
+export function lastObject(text: string, name: string): unknown {
+  const token = `"${name}"`;
+  const at = text.lastIndexOf(token);
+  const start = at < 0 ? -1 : text.indexOf("{", at + token.length);
+  if (start < 0 || !/^\s*:\s*$/.test(text.slice(at + token.length, start).slice(0, 64))) return;
+  const rest = text.slice(start, start + maxObject);
+  try {
+    return parseExactly(rest.slice(0, membersAt(rest, 0)!.range.end));
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { mendJson, wholeMembers } from "./mend_json.ts";
+import { lastObject, mendJson, wholeMembers } from "./mend_json.ts";
 
 Deno.test("a whole text is its one value", () => {
   assert.deepEqual([...mendJson('{"a":[1,2]}')], [{ a: [1, 2] }]);
@@ -60,4 +60,17 @@ Deno.test("of an object that breaks off the members that came whole are there", 
     assert.deepEqual(wholeMembers(begin), expected, begin);
   }
   for (const none of ["[1,2", '"a', "nothing", "{]"]) assert.ok(!wholeMembers(none), none);
+});
+
+Deno.test("the last object of a name is found in a long text, if it is whole and no longer than a usage", () => {
+  const last = (usage: string) =>
+    lastObject(`{"usage":{"a":1},"x":[1,{"usage" : ${usage}`, "usage");
+  assert.deepEqual(last('{"a":2,"b":{"c":"}"}},"y'), { a: 2, b: { c: "}" } });
+  assert.equal(last('{"a":2,"b":{"c":3'), undefined);
+  for (const broken of ['{"a":2,}', '{"\\a":2}']) assert.equal(last(broken), undefined);
+  assert.equal(last('3,"d":{"a":2}}'), undefined);
+  assert.equal(lastObject('{"text":"\\"usage\\":{}"}', "usage"), undefined);
+  const long = (length: number) => `{"a":"${"x".repeat(length - 8)}"}}`;
+  assert.notEqual(last(long(65_536)), undefined);
+  assert.equal(last(long(65_537)), undefined);
 });

@@ -13,8 +13,7 @@ import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_cal
 import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";
-import { membersAt } from "../base/json_text.ts";
-import { mendJson, wholeMembers } from "../base/mend_json.ts";
+import { lastObject, mendJson, wholeMembers } from "../base/mend_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { readRawUsage } from "../repricing/stored_usage.ts";
 
@@ -223,21 +222,6 @@ function meterUnread(
   });
   meter.listen(content);
   meter.unread(reported, 0);
-}
-
-/**
- * Returns the last object that follows this name as a key. The quotes in the name's token can't
- * match inside a string, where quotes are escaped.
- */
-function lastObject(text: string, name: string): unknown {
-  const token = `"${name}"`;
-  const at = text.lastIndexOf(token);
-  const start = at < 0 ? -1 : text.indexOf("{", at + token.length);
-  if (start < 0 || !/^\s*:\s*$/.test(text.slice(at + token.length, start).slice(0, 64))) return;
-  return attempt(() => {
-    const { range } = membersAt(text, start)!;
-    return parseExactly(text.slice(range.start, range.end)) as unknown;
-  });
 }
 
 function attempt<T>(act: () => T): T | undefined {
