@@ -42,7 +42,7 @@ export function evalRoutes(
     const account = caller.principal.account.id;
     const after = query.after === undefined ? undefined : readResultCursor(query.after);
     const run = await deps.evals.find(account, params.eval_run_id);
-    if (!run) throw new Fault("eval_not_found");
+    if (!run) throw notFound(params.eval_run_id);
     const asked = { limit: query.limit + 1, ...defined({ after }) };
     const rows = await deps.evals.results(account, run.evalRunId, asked);
     const page = rows.slice(0, query.limit);
@@ -57,8 +57,15 @@ export function evalRoutes(
 
   app.bind(contracts.cancelEval, async ({ caller, params }) => {
     const run = await deps.evals.cancel(caller.principal.account.id, params.eval_run_id);
-    if (!run) throw new Fault("eval_not_found");
+    if (!run) throw notFound(params.eval_run_id);
     return runBody(run);
+  });
+}
+
+function notFound(id: string): Fault {
+  return new Fault("eval_not_found", {
+    param: "eval_run_id",
+    message: `eval_run_id: no evaluation has the id '${id}'.`,
   });
 }
 
