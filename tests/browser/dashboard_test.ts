@@ -151,6 +151,36 @@ Deno.test("every page works without script, by keyboard", async () => {
   assert.equal(await quiet.isVisible("button[data-copy]"), false);
 });
 
+Deno.test("what was typed when the session ended is there again after sign-in, and only once", async () => {
+  const { service, cookies } = claimed();
+  const { page, context } = await openPage(browser(), { cookies });
+  const form = `${service.baseUrl}/dashboard/keys/new`;
+  await page.goto(form);
+  await page.fill("#name", "typed before");
+  await page.fill("#models", "openai/gpt-5-mini\nopenai/gpt-4.1");
+  await page.selectOption("#record", "metadata");
+  await page.check("input[value=some]");
+  await page.check("input[value=evals]");
+  await context.clearCookies();
+  await page.click("main form button[type=submit]");
+  await page.waitForURL("**/sign-in?*unsent=1");
+  await context.addCookies([...cookies]);
+  await page.goto(form);
+  assert.equal(await page.inputValue("#name"), "typed before");
+  assert.equal(await page.inputValue("#models"), "openai/gpt-5-mini\nopenai/gpt-4.1");
+  assert.equal(await page.inputValue("#record"), "metadata");
+  for (const value of ["some", "evals"]) assert.ok(await page.isChecked(`input[value=${value}]`));
+  assert.equal(await page.isChecked("input[value=chat]"), false);
+  await page.reload();
+  assert.equal(await page.inputValue("#name"), "");
+  // A form that was sent isn't filled in again, also where its page is the next one.
+  await page.goto(`${service.baseUrl}/dashboard/settings/people`);
+  await page.fill("#email", "new@example.com");
+  await page.click("text=Create invitation");
+  await page.waitForSelector("#invitation-link");
+  assert.equal(await page.inputValue("#email"), "");
+});
+
 Deno.test("neither a link nor a form of another site makes a signed-in person join", async () => {
   const { service, cookies } = claimed();
   const { page } = await openPage(browser(), { cookies });

@@ -36,7 +36,45 @@ document.addEventListener("submit", (event) => {
   if (form.method !== "post") return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
+  // The playground sends its form itself, and stays on its page.
+  if (!event.defaultPrevented) remember(form);
 });
+
+// A form that is sent after the session has ended is filled in again after the sign-in. What was
+// typed, without passwords, waits in this tab until its next page.
+const sentForm = "sent-form";
+const person = document.querySelector(".account-person")?.title;
+
+function remember(/** @type {HTMLFormElement} */ form) {
+  const fields = new URLSearchParams(new FormData(form));
+  for (const { name } of form.querySelectorAll("[type=hidden], [type=password]")) {
+    fields.delete(name);
+  }
+  const path = location.pathname + location.search;
+  const action = form.getAttribute("action");
+  sessionStorage.setItem(sentForm, JSON.stringify({ person, path, action, text: `${fields}` }));
+}
+
+/** Fills in the form that was sent in vain; `isUnsent` stands in it since the sign-in page. */
+function restore() {
+  const sent = JSON.parse(sessionStorage.getItem(sentForm) ?? "{}");
+  const isSignIn = new URLSearchParams(location.search).has("unsent");
+  if (isSignIn) sessionStorage.setItem(sentForm, JSON.stringify({ ...sent, isUnsent: true }));
+  if (person === undefined) return;
+  sessionStorage.removeItem(sentForm);
+  const isHere = sent.person === person && sent.path === location.pathname + location.search;
+  if (!sent.isUnsent || !isHere) return;
+  const fields = new URLSearchParams(sent.text);
+  const form = document.querySelector(`main form[action="${CSS.escape(sent.action)}"]`);
+  for (const field of form?.elements ?? []) {
+    if (/^(checkbox|radio)$/.test(field.type)) field.checked = fields.has(field.name, field.value);
+    else if (!/^(hidden|password|submit)$/.test(field.type) && fields.has(field.name)) {
+      field.value = fields.get(field.name);
+    }
+  }
+}
+
+restore();
 
 function allowSending() {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
