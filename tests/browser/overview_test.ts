@@ -40,6 +40,19 @@ Deno.test("a chart's figures show under the pointer, and lead to the calls behin
   const { page, complaints } = await world().open();
   await page.goto(`${world().baseUrl}/dashboard/overview?range=7d`);
   const chart = page.locator("figure:has(#requests-t)");
+  await page.emulateMedia({ forcedColors: "active" });
+  const colours = (selector: string) =>
+    page.evaluate<string[]>(
+      `[...document.querySelectorAll(${JSON.stringify(selector)})]
+        .map((one) => getComputedStyle(one).backgroundColor)`,
+    );
+  const swatches = await colours("figure:has(#tokens-t) .swatch");
+  assert.equal(new Set(swatches).size, 4, "the legend has the colours of the layers");
+  for (const links of [".segments a", ".sidebar nav a", ".breakdown .tabs a"]) {
+    const [current, others] = [`${links}[aria-current]`, `${links}:not([aria-current])`];
+    assert.ok(!(await colours(others)).includes((await colours(current))[0]!), links);
+  }
+  await page.emulateMedia({ forcedColors: "none" });
   const { width } = (await chart.locator(".plot [role=img]").boundingBox())!;
   await chart.locator(".plot [role=img]").hover({ position: { x: width * 5.5 / 7, y: 40 } });
   const said = await chart.locator(".tooltip").innerText();
