@@ -342,7 +342,15 @@ Deno.test("a view is exported as it is shown", async () => {
   assert.ok(lines[1]!.startsWith(calls.reasoning));
   const none = await owner.get(`${list}/export?q=nobodysaidthis`);
   assert.deepEqual(JSON.parse(none.text), []);
-  assert.match((await owner.get("/dashboard/settings/audit")).text, /interactions\.exported/);
+  const audit = async () =>
+    (await owner.get("/dashboard/settings/audit")).text.match(/interactions\.exported/g)?.length;
+  assert.equal(await audit(), 3);
+  // Without the filter that can't be read it would be a file of all calls.
+  for (const file of ["csv", "export"]) {
+    const { status, location } = await owner.get(`${list}/${file}?from=31+Feb+2026`);
+    assert.deepEqual([status, location], [303, `${list}?from=31+Feb+2026`]);
+  }
+  assert.equal(await audit(), 3, "nothing was exported");
 });
 
 Deno.test("another account's calls are nothing here", async () => {

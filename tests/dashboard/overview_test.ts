@@ -88,6 +88,11 @@ Deno.test("an invalid range is reported, and the default one is shown", async ()
     assert.equal(status, 200, query);
     assert.match(text, /role="alert">[^<]*dates/, query);
     assert.ok(!text.includes("><script>"), query);
+    for (const file of ["csv", "csv/steps"]) {
+      const { status, location } = await owner.get(`${page}/${file}?${query}`);
+      assert.equal(status, 303, "a file would be of other days than those asked for");
+      assert.match(location ?? "", /^\/dashboard\/overview\?/);
+    }
   }
   const typed = await owner.get(`${page}?from=20+Nov+2026&to=31+Feb+2026`);
   assert.match(typed.text, /name="from"[^>]* value="20 Nov 2026"/);

@@ -9,7 +9,7 @@ import type { ListPosition } from "../../../shared/interaction.ts";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
 import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
 import { viewOf } from "./list_page.tsx";
-import { listPath, readView, type View } from "./view.ts";
+import { listPath, readView, type View, viewAddress } from "./view.ts";
 
 /** The most calls in an export of a view that is narrowed in a way that exports can't filter by. */
 const maxCalls = 10_000;
@@ -21,15 +21,23 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${listPath}/export`, "member", async (request) => {
     const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
     const view = readView(request.fields, request.now);
+    if (view.problems.length > 0) return toProblems(request);
     const answer = await fileOf(ctx, request, view, { format });
     await request.record("interactions.exported", format.toUpperCase(), describe(view.fields));
     return answer;
   }, { ownLinksAt: listPath });
-  app.get(`${listPath}/csv`, "viewer", (request) => {
+  app.get(`${listPath}/csv`, "viewer", async (request) => {
     const view = viewOf(request);
+    if (view.problems.length > 0) return toProblems(request);
     const columns = columnsWithoutPayloads("interactions");
-    return fileOf(ctx, request, view, { format: "csv", columns });
+    return await fileOf(ctx, request, view, { format: "csv", columns });
   });
+}
+
+/** A file without a filter that can't be read would pass for the filtered one; the list says why. */
+function toProblems({ fields }: PageRequest): Response {
+  const location = viewAddress(listPath, fields);
+  return new Response(null, { status: 303, headers: { location } });
 }
 
 /** Fields whose values reveal neither people nor contents. */

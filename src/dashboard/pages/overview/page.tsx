@@ -40,17 +40,28 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
   });
   app.get("/dashboard/overview/csv", "viewer", async (request) => {
     const { account } = request.session;
+    const range = readRange(request.query, request.now);
+    if (range.problem !== undefined) return toProblem(request);
     const by = askedBreakdown(request);
     return await breakdownCsv(ctx.overview, account.id, {
-      range: readRange(request.query, request.now),
+      range,
       by,
       namesOf: (values) => namesOfKeys(ctx, account.id, by.part, values),
     });
   });
   app.get("/dashboard/overview/csv/steps", "viewer", async (request) => {
     const range = readRange(request.query, request.now);
+    if (range.problem !== undefined) return toProblem(request);
     const asked = { range, part: "model" as const, now: request.now };
     return stepsCsv(await loadOverview(ctx.overview, request.accountId, asked), range);
+  });
+}
+
+/** A file of other days than those asked for would pass for what was asked; the page says why. */
+function toProblem({ fields }: PageRequest): Response {
+  return new Response(null, {
+    status: 303,
+    headers: { location: `/dashboard/overview?${fields}` },
   });
 }
 
