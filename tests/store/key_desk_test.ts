@@ -109,12 +109,13 @@ eachDatabase(
     assert.deepEqual(await list({ search: "shop_C" }), ["c"]);
     assert.deepEqual(await list({ search: "shop%c" }), [], "no pattern");
     assert.deepEqual(await list({ search: "dmt_d and all that follows" }), ["d"]);
+    assert.deepEqual(await list({ search: "\0\ud800" }), [], "what no text of the database has");
     assert.deepEqual(await list({ search: "mt_" }), [], "a value is searched by its beginning");
     assert.deepEqual(await list({ madeBy: ["ann"] }), ["a", "b"]);
     assert.deepEqual(await list({ madeBy: [] }), []);
     await keyService.revoke(account.id, "c");
     assert.deepEqual(await list({ isCapped: true }), ["b"]);
-    const names = await keyService.names(account.id, ["a", "f", "none"]);
+    const names = await keyService.names(account.id, ["a", "f", "none", "\0"]);
     assert.deepEqual([...names], [["a", "Shop_a"]], "another account's keys have no name");
   },
 );

@@ -5,6 +5,7 @@ import { changeKey, insertKey, keyColumns, keyColumnsOfK, readKey, revokeKey } f
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 type LastUses = Pick<AnalyticsReads, "lastUses">;
 
@@ -21,7 +22,7 @@ export function createKeyService(
     async names(accountId, ids) {
       const rows = await database.query(
         "select id, name from api_keys where id = any($2::text[]) and account_id = $1",
-        [accountId, ids],
+        [accountId, ids.map(sanitizeText)],
       );
       return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
     },
@@ -130,7 +131,13 @@ async function read(
        left join people p on p.id = n.made_by
      order by k.made_at desc, k.id desc`,
     [
-      ...[accountId, id ?? null, after?.createdAt ?? null, after?.id ?? null, search ?? null],
+      ...[
+        accountId,
+        id ?? null,
+        after?.createdAt ?? null,
+        after?.id ?? null,
+        sanitizeText(search ?? null),
+      ],
       ...[isCapped ?? false, madeBy ?? null, limit ?? null],
     ],
     { forceCustomPlan: true },
