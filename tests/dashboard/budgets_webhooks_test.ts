@@ -177,3 +177,26 @@ Deno.test("the largest amount is the same on the command line, by API and at the
     }
   }
 });
+
+Deno.test("budgets are listed in pages, each once, and their file has all", async () => {
+  const owner = await world().owner();
+  const made = await world().admin("key", "create", "--name", "budgets", "--scope", "admin");
+  const { key } = made.json as { key: string };
+  for (let n = 0; n < 51; n++) {
+    const body = { on: `user:customer ${n}`, per: "day", usd: "1" };
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await world().post("/api/v1/admin/budgets", body, headers);
+    assert.equal(answer.status, 200, await answer.text());
+  }
+  const rows = (text: string) => text.match(/data-label="Spent"/g)?.length;
+  const { text: first } = await owner.get(budgets);
+  assert.equal(rows(first), 50);
+  const [, next] = /href="([^"]*\?after=[^"]*)">More budgets</.exec(first) ?? [];
+  const { text: second } = await owner.get(next!);
+  assert.ok(!second.includes("More budgets"));
+  const { text: file } = await owner.get(`${budgets}/csv`);
+  assert.equal(file.trimEnd().split("\r\n").length - 1, 50 + rows(second)!);
+  const named = (text: string) => [...text.matchAll(/<code>(user:customer \d+)</g)];
+  const names = new Set([...named(first), ...named(second)].map(([, name]) => name));
+  assert.equal(names.size, 51);
+});

@@ -18,7 +18,14 @@ import {
   type PageRequest,
   type Routes,
 } from "../../bind.tsx";
-import { actionsColumn, numberColumn, PostForm, RowLink, Table } from "../../components.tsx";
+import {
+  actionsColumn,
+  LinkLine,
+  numberColumn,
+  PostForm,
+  RowLink,
+  Table,
+} from "../../components.tsx";
 import { LimitBadge, shareSpent } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
@@ -37,6 +44,7 @@ import { exactTime, nameText } from "../../format.ts";
 import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
+const pageRows = 50;
 
 /** Pages that list, set and remove budgets of the account, its apps and its end users. */
 export function budgetRoutes(app: Routes, ctx: PageContext): void {
@@ -102,7 +110,10 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const budgets = await ctx.budgets.list(request.accountId);
+  const all = await ctx.budgets.list(request.accountId);
+  const from = all.findIndex(({ id }) => id === request.query("after")) + 1;
+  const budgets = all.slice(from, from + pageRows);
+  const last = all.length > from + pageRows ? budgets.at(-1) : undefined;
   return settingsList("budgets", request, {
     lead:
       "The most that the account, an app or an end user may be charged per day or month (UTC). A call that could cost more than is left is refused.",
@@ -111,7 +122,12 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
       title: "No budgets yet",
       text: "Calls are limited by credit and by the caps of their keys.",
     },
-    table: budgets.length === 0 ? null : <BudgetTable budgets={budgets} request={request} />,
+    table: budgets.length === 0 ? null : (
+      <>
+        <BudgetTable budgets={budgets} request={request} />
+        {last && <LinkLine href={`${address}?after=${last.id}`}>More budgets</LinkLine>}
+      </>
+    ),
   });
 }
 
