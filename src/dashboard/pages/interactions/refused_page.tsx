@@ -66,17 +66,14 @@ async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Respo
   }
   const { name, dimension } = counted;
   const counts = await refusalStore.counts(queryOf(view), dimension, maxValues);
-  const names = name === "key"
-    ? await ctx.keys.names(view.accountId, counts.map(({ value }) => value))
-    : noNames;
+  const keyIds = name === "key" ? counts.map(({ value }) => value) : [];
+  const names = await ctx.keys.names(view.accountId, keyIds);
   return csvFile(`refused-by-${name}`, {
     [name]: ({ value }: RefusalValue) => value,
     ...(name === "key" ? { name: ({ value }: RefusalValue) => names.get(value) ?? null } : {}),
     refused: ({ refused }) => refused,
   }, counts);
 }
-
-const noNames: ReadonlyMap<string, string> = new Map();
 
 /** The most values in one download; nobody needs more. */
 const maxValues = 100_000;
