@@ -10,7 +10,11 @@ Deno.test("under the chart of requests the errors are those of its layer, and th
     const step = { ...total, from: new Date(0), to: new Date(3_600_000) };
     const overview = { total, steps: [step] } as unknown as Overview;
     const range = readRange(() => undefined, new Date("2026-11-21T12:00:00Z"));
-    const axis = { stepTitle: "Hour (UTC)", csv: "/csv", steps: [{ name: "a", href: "/b" }] };
+    const axis = {
+      stepTitle: "Hour (UTC)",
+      csv: "/csv",
+      steps: [{ name: "a", short: "a", href: "/b" }],
+    };
     const props = { overview, range, axis, nameOf: (value: string) => value, partName: "model" };
     const html = String(<RequestsChart {...props} />);
     return /class="muted detail">(.*?)<\/p>/.exec(html)?.[1]?.replace(/<[^>]*>/g, "");
