@@ -176,7 +176,19 @@ Deno.test("who spent how much this month is a file that equals the ledger, after
   assert.equal(after.get("(erased)"), before.get("ben"));
   assert.equal(sumOf(after), charged);
   assert.equal(sumOf(await chargesBy("app")), charged);
+  const tokens = await tokensBy("model");
+  assert.ok(tokens > 0);
+  for (const by of ["user", "app"]) assert.equal(await tokensBy(by), tokens, `${by}: tokens`);
   const left = (await owner.get(`${page}?range=month&by=user`)).text;
   assert.match(left, /Erased calls/);
   assert.ok(!left.includes(">ben<"));
 });
+
+/** The input tokens of all lines of a breakdown's download. */
+async function tokensBy(by: string): Promise<number> {
+  const owner = await world().owner();
+  const { text } = await owner.get(`${page}/csv?range=month&by=${by}`);
+  const [head = "", ...lines] = text.trimEnd().split("\r\n");
+  const at = head.split(",").indexOf("input_tokens");
+  return lines.reduce((sum, line) => sum + Number(line.split(",")[at]), 0);
+}

@@ -1,5 +1,6 @@
 import {
   noUsage,
+  usageBy,
   type UsageQuery,
   type UsageSums,
   type UsageValue,
@@ -19,8 +20,8 @@ import { dayText, type Range } from "./range.ts";
 const maxLines = 100_000;
 
 /**
- * Answers with every value of a breakdown and its sums as CSV, the highest cost first. Erased calls
- * that belong to no value get a line of their own, so that the lines add up to the ledger's
+ * Answers with every value of a breakdown and its sums as CSV, the highest cost first. Calls that
+ * belong to no listed value get lines of their own, so that the lines add up to the ledger's
  * charges.
  */
 export async function breakdownCsv(
@@ -35,13 +36,9 @@ export async function breakdownCsv(
 ): Promise<Response> {
   await deps.flushRecords({ timeoutMs: Infinity });
   const query = { accountId, span: range.span, from: range.from, to: range.to };
-  const { values, erased } = await readAtOnce(deps, query, by.part);
+  const { values, rest } = await readAtOnce(deps, query, by.part);
   const names = await namesOf(values);
-  const rows: readonly BreakdownRow[] = [
-    ...values,
-    ...(erased && erased.calls > 0 ? [{ ...noUsage, ...erased, value: "(erased)" }] : []),
-  ];
-  return csvFile(`usage-by-${by.name}-${daysText(range)}`, {
+  return csvFile<BreakdownRow>(`usage-by-${by.name}-${daysText(range)}`, {
     [by.name]: ({ value }) => value,
     ...(by.part === "api_key"
       ? { name: ({ value }: BreakdownRow) => names.get(value) ?? value }
@@ -49,7 +46,41 @@ export async function breakdownCsv(
     ...callColumns,
     ...(isLabel(by.part) ? {} : latencyColumns),
     ...costColumns,
-  }, rows);
+  }, [...values, ...rest]);
+}
+
+/**
+ * Returns the lines for calls without a listed value: those that were erased, and those of values
+ * beyond the most of a day or a file. Erased calls have no tokens of their own in the sums, so they
+ * get what is left of the total, unless there are others.
+ */
+export function restLines(
+  total: UsageSums,
+  values: readonly UsageSums[],
+  erased: ErasedSums,
+): BreakdownRow[] {
+  // Not below zero: calls may have come in after the total was read.
+  const left = usageBy(
+    (name) => Math.max(0, values.reduce((rest, one) => rest - one[name], total[name])),
+    (name) => {
+      const rest = values.reduce((nanos, one) => nanos - one[name], total[name]);
+      return rest < 0n ? 0n : rest;
+    },
+    noUsage.latency,
+  );
+  if (left.calls <= erased.calls) {
+    return erased.calls === 0 ? [] : [{ ...left, ...erased, value: "(erased)" }];
+  }
+  const others = {
+    ...left,
+    calls: left.calls - erased.calls,
+    costNanos: left.costNanos - erased.costNanos,
+    chargedNanos: left.chargedNanos - erased.chargedNanos,
+  };
+  return [
+    { ...others, value: "(others)" },
+    ...(erased.calls === 0 ? [] : [{ ...noUsage, ...erased, value: "(erased)" }]),
+  ];
 }
 
 /** Answers with the charts' hours, days or weeks as CSV, with refused calls beside them. */
@@ -93,22 +124,25 @@ const costColumns = {
 } satisfies CsvColumns<UsageSums>;
 
 /**
- * Reads the values together with the erased calls. Reads again if calls were erased meanwhile: they
- * could be missing from both.
+ * Reads the values together with the rest. Reads again if calls were erased meanwhile: they could
+ * be missing from both.
  */
 async function readAtOnce(
   deps: Pick<OverviewDeps, "usage" | "labels">,
   query: UsageQuery,
   part: BreakdownPart,
-): Promise<{ values: UsageValue[]; erased: ErasedSums | undefined }> {
+): Promise<{ values: UsageValue[]; rest: BreakdownRow[] }> {
   if (!losesErased(part)) {
-    return { values: (await readValues(deps, query, part, maxLines)).values, erased: undefined };
+    return { values: (await readValues(deps, query, part, maxLines)).values, rest: [] };
   }
   let erased = await deps.usage.erased(query);
   for (let tries = 1;; tries++) {
+    const [total = noUsage] = await deps.usage.steps(query, [query.from]);
     const { values } = await readValues(deps, query, part, maxLines);
     const after = await deps.usage.erased(query);
-    if (after.calls === erased.calls || tries === maxTries) return { values, erased: after };
+    if (after.calls === erased.calls || tries === maxTries) {
+      return { values, rest: restLines(total, values, after) };
+    }
     erased = after;
   }
 }

@@ -1,0 +1,27 @@
+import assert from "@std/assert";
+import { noUsage } from "../../../usage/usage_sums.ts";
+import { restLines } from "./csv.ts";
+
+Deno.test("the lines of a breakdown's file add up to the total, whichever values it has no line for", () => {
+  const sums = (calls: number, failed: number, inputTokens: bigint, nanos: bigint) => ({
+    ...noUsage,
+    ...{ calls, failed, inputTokens, costNanos: nanos, chargedNanos: nanos },
+  });
+  const total = sums(10, 3, 1000n, 500n);
+  const values = [sums(4, 1, 400n, 200n), sums(2, 1, 100n, 100n)];
+  const none = { calls: 0, costNanos: 0n, chargedNanos: 0n };
+  const lines = (erased: typeof none, listed = values) =>
+    restLines(total, listed, erased).map(({ value, calls, failed, inputTokens, chargedNanos }) => [
+      ...[value, calls, failed, inputTokens, chargedNanos],
+    ]);
+  assert.deepEqual(lines({ calls: 4, costNanos: 200n, chargedNanos: 200n }), [
+    ["(erased)", 4, 1, 500n, 200n],
+  ]);
+  assert.deepEqual(lines(none), [["(others)", 4, 1, 500n, 200n]]);
+  assert.deepEqual(lines({ calls: 1, costNanos: 50n, chargedNanos: 50n }), [
+    ["(others)", 3, 1, 500n, 150n],
+    ["(erased)", 1, 0, 0n, 50n],
+  ]);
+  assert.deepEqual(lines(none, [total]), []);
+  assert.deepEqual(lines(none, [sums(11, 3, 1100n, 550n)]), [], "a call came in meanwhile");
+});
