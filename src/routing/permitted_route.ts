@@ -121,13 +121,12 @@ function notPermitted(name: string): Fault {
 }
 
 /**
- * Whether the name leads to the route's vendors even without the key's own names and default model,
- * which the caller may know nothing of.
+ * Whether the name leads to the route's vendors even without the key's own names, default model and
+ * list of models, which the caller may know nothing of.
  */
 function leadsThereAsWritten(routes: RouteTable, key: ApiKey, name: string, route: Route): boolean {
   const written = routes.lookUp(key.accountId, name);
   if (!written) return false;
-  if (mappedModel(key.defaults, name) === name) return true;
   return ownersOf(written).symmetricDifference(ownersOf(route)).size === 0;
 }
 

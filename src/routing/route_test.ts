@@ -207,6 +207,22 @@ Deno.test("a dual key: a name that only the key itself has names no vendor", asy
   await assert.rejects(ask("secret"), { code: "invalid_value", param: "model" });
 });
 
+Deno.test("a dual key: a name that the key leads to another vendor names neither", async () => {
+  const ask = (value: string, model: string) =>
+    find("gpt-5-mini", caller([], value, { models: { "gpt-5-mini": model } }));
+  await assert.rejects(ask("secret", "claude-haiku-4-5"), { code: "invalid_value" });
+  assert.deepEqual(ids(await ask("sk-ant-x", "claude-haiku-4-5")), [all[1]!]);
+  assert.deepEqual(ids(await ask("secret", "gpt-4.1")), [all[3]!]);
+});
+
+Deno.test("a dual key: a key's models leave one vendor of several, which the caller did not name", async () => {
+  const ask = (value: string) => find("wide", caller(["claude-haiku-4-5"], value));
+  for (const value of ["sk-proj-x", "secret"]) {
+    await assert.rejects(ask(value), { code: "invalid_value", param: "model" }, value);
+  }
+  assert.deepEqual(ids(await ask("sk-ant-x")), [all[1]!]);
+});
+
 const storedKeysOf: [string[], string, string[]][] = [
   [["vendor-c"], "wide", [all[1]!]],
   [["vendor-d"], "wide", [all[2]!, all[4]!]],
