@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { readImageList } from "../dialects/media/images/answer.ts";
 import { priceOf } from "../../tests/support/operation_request.ts";
 import { type BillableImages, imageUsage } from "./image_usage.ts";
@@ -21,6 +22,8 @@ Deno.test("pictures whose vendor reports no usage are estimated beside those tha
   assert.equal(both.basis, "estimated");
   assert.equal(both.usage.output, 4000 + estimate.output);
   assert.equal(both.usage.input, 10 + estimate.input);
+  assert.equal(both.usage.imageOutput, both.usage.output);
+  assert.deepEqual(both.usage.raw, [usage.raw]);
   assert.deepEqual(both.usage.images, [{ quality: "high", size: "1024x1024", count: 3 }]);
 });
 
@@ -67,11 +70,14 @@ Deno.test("pictures of a broken answer are as many as were asked for, and report
   assert.deepEqual(basisOf(broken, perImage), ["estimated", false]);
   const paid = { ...broken, usage: { ...usage, vendorCostUsd: "0.04" } };
   assert.deepEqual(basisOf(paid, perImage), ["reported", true]);
+  // One of several requests suffices.
+  assert.equal(imageUsage([{ count: 1, usage }, broken], perImage).basis, "estimated");
 });
 
 Deno.test("a GIF whose vendor reports no usage is estimated with its frames", () => {
   const outputOf = (options: Record<string, unknown>) =>
     imageUsage([{ count: 1 }], { ...gif, ask: { ...gif.ask, options } }).usage.output;
   const gif = { ...drawing, encoded: { ...drawing.encoded, tokensPerImage: 1e6 } };
-  assert.equal(outputOf({ output_format: "gif" }), 9 * outputOf({}));
+  const frame = imageTokens("high", "1024x1024");
+  assert.deepEqual([outputOf({}), outputOf({ output_format: "gif" })], [frame, 9 * frame]);
 });
