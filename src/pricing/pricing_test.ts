@@ -58,6 +58,8 @@ const grok = row(rates(2, 6, { cacheRead: 0.5 }), {
 });
 const flash = row(rates(0.30, 2.5, { cacheRead: 0.03, audioInput: 1, cachedAudioInput: 0.1 }));
 
+const hdImage = { count: 1, quality: "hd" };
+
 const vectors: [string, BillableUsage, PriceRow, string][] = [
   [
     "written cache tokens are not charged as input too",
@@ -223,6 +225,41 @@ const vectors: [string, BillableUsage, PriceRow, string][] = [
     "0.080000000",
   ],
   [
+    "what a tier doesn't name costs as below it",
+    { input: 2000, cacheRead: 1000, output: 100 },
+    row(rates(3, 15, { cacheRead: 0.3 }), {
+      contextTiers: [{ threshold: 1000, inclusive: false, rates: { input: perMillion(6) } }],
+    }),
+    "0.007800000",
+  ],
+  [
+    "an image costs what its size does, else its quality",
+    { input: 0, output: 0, images: [{ count: 1, quality: "hd", size: "small" }, hdImage] },
+    row({ perImage: { "hd/large": 90_000_000_000n, hd: 80_000_000_000n, small: 10_000_000_000n } }),
+    "0.090000000",
+  ],
+  [
+    "the factors of tier and region multiply, and nothing but tokens has them",
+    {
+      ...{ input: 1000, output: 100, serviceTier: "flex", region: "us" },
+      ...{ seconds: 60, characters: 1000, images: [hdImage] },
+    },
+    row({
+      ...{ ...rates(3, 15), perRequest: 1_000_000_000n, perMinute: 6_000_000_000n },
+      ...{ perCharacter: 1_000_000n, perImage: 80_000_000_000n },
+    }, {
+      serviceTiers: { flex: { numerator: 1n, denominator: 2n } },
+      regions: { us: { numerator: 11n, denominator: 10n } },
+    }),
+    "0.090475000",
+  ],
+  [
+    "a millisecond or character that has begun counts whole",
+    { input: 0, output: 0, seconds: 0.0104, characters: 1.5 },
+    row({ perMinute: 60_000_000_000_000n, perCharacter: 1_000_000_000n }),
+    "0.013000000",
+  ],
+  [
     "images at one price",
     { input: 0, output: 0, images: [{ count: 3 }] },
     row({
@@ -250,6 +287,12 @@ Deno.test("lines name each dimension once with its count and rate", () => {
     { dimension: "cacheRead", count: 100_000, ratePico: 400_000n, pico: 40_000_000_000n },
     { dimension: "output", count: 600, ratePico: 15_000_000n, pico: 9_000_000_000n },
     { dimension: "reasoning", count: 400, ratePico: 15_000_000n, pico: 6_000_000_000n },
+  ]);
+});
+
+Deno.test("a line of sound counts minutes", () => {
+  assert.deepEqual(costOf({ input: 0, output: 0, seconds: 90 }, row({ perMinute: 6n })).lines, [
+    { dimension: "perMinute", count: 1.5, ratePico: 6n, pico: 9n },
   ]);
 });
 
@@ -303,6 +346,17 @@ Deno.test("the bound takes the worst cache price of the tiers within reach and e
     nanosToUsd(upperBoundNanos(sol, { inputTokens: 1000, maxOutputTokens: 100, serviceTier }));
   assert.equal(sols("flex"), "0.003500000");
   assert.equal(sols("priority"), "0.007000000");
+});
+
+Deno.test("the bound multiplies the factors that cost more, and rounds up", () => {
+  const priced = row({ ...rates(3, 15), perRequest: 1_000_000n }, {
+    serviceTiers: { priority: { numerator: 2n, denominator: 1n } },
+    regions: { us: { numerator: 11n, denominator: 10n } },
+  });
+  const input = { inputTokens: 1, maxOutputTokens: 1, serviceTier: "priority", region: "us" };
+  assert.equal(upperBoundNanos(priced, input), 39_600n + 1000n);
+  const odd = row({ input: 333n }, { regions: { us: { numerator: 3n, denominator: 2n } } });
+  assert.equal(upperBoundNanos(odd, { inputTokens: 1, maxOutputTokens: 0, region: "us" }), 1n);
 });
 
 Deno.test("numbers that multiply to infinity are held as the largest count, not as none", () => {
