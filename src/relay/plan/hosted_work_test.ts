@@ -1,7 +1,15 @@
 import assert from "@std/assert";
 import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
 import { hostedWork as ofGenerate } from "../../dialects/text/generate/hosted.ts";
-import type { HostedWork } from "../../dialects/kernel/hosted.ts";
+import { priceOf } from "../../../tests/support/operation_request.ts";
+import {
+  type HostedTool,
+  type HostedWork,
+  noCost,
+  perUse,
+  type ToolCost,
+  unknownCost,
+} from "../../dialects/kernel/hosted.ts";
 import { hostedWork as ofMessages } from "../../dialects/text/messages/hosted.ts";
 import { hostedWork as ofResponses } from "../../dialects/text/responses/hosted.ts";
 import { callCost } from "../../pricing/call_cost.ts";
@@ -10,7 +18,13 @@ import type { Usage } from "../../shared/usage.ts";
 import { bundledPrices, createPrices } from "../../pricing/table/prices.ts";
 import { createRegistry } from "../../vendors/registry.ts";
 import { inputTokenBounds } from "../../shared/token_estimate.ts";
-import { boundOf, chargeHosted } from "./hosted_work.ts";
+import {
+  boundOf,
+  chargeHosted,
+  hostedTokens,
+  refuseHosted,
+  unreportedSearches,
+} from "./hosted_work.ts";
 
 const at = new Date("2026-11-22T00:00:00Z");
 const registry = createRegistry({}, []);
@@ -163,4 +177,151 @@ Deno.test("a region without a price is refused, also one that every object knows
       region,
     );
   }
+});
+
+/** A nano-dollar for each token, seven for each search; other models cost twice and half as much. */
+const small = {
+  ...priceOf({ input: 1000n, output: 1000n, perWebSearch: 7000n }),
+  regions: { us: { numerator: 11n, denominator: 10n } },
+  serviceTiers: { priority: { numerator: 2n, denominator: 1n } },
+};
+const others: Record<string, ReturnType<typeof priceOf>> = {
+  dear: priceOf({ input: 2000n, output: 2000n }),
+  cheap: priceOf({ input: 500n, output: 500n }),
+};
+
+/** The bound of a prompt of 100 tokens and, unless `asked` says otherwise, 1000 of the answer. */
+function smallBound(
+  work: Partial<HostedWork>,
+  { price = small, vendorReportsCost = false, ...asked }: Partial<RequestFacts> & {
+    price?: typeof small & { contextTokens?: number };
+    vendorReportsCost?: boolean;
+  } = {},
+): bigint {
+  const terms = { price, priceOf: (model: string) => others[model], vendorReportsCost };
+  const facts: RequestFacts = {
+    ...{ model: "m", stream: false, wantsStreamUsage: true, endUser: undefined, choices: 1 },
+    ...{ maxOutputTokens: 1000, serviceTier: undefined, tags: {}, tagBlocks: [], ...asked },
+  };
+  const hosted = chargeHosted({ tools: [], state: [], ...work }, terms, (path) => path);
+  return boundOf(price, facts, 100, hosted);
+}
+
+function tool(cost: ToolCost, more: Partial<HostedTool> = {}): HostedTool {
+  return {
+    path: "tools[0]",
+    name: "a tool",
+    cost,
+    ...(more.name ? {} : { tokensPerUse: 10 }),
+    ...more,
+  };
+}
+
+const search = tool(perUse("perWebSearch"));
+const maps = tool(perUse("perMapsQuery"));
+const trusted = { vendorReportsCost: true };
+const model = (name: string, role: "instead" | "besides", maxOutputTokens?: number) =>
+  tool({ type: "model", model: name, role, ...(maxOutputTokens ? { maxOutputTokens } : {}) });
+
+const bounds: [string, () => bigint, number | bigint][] = [
+  ["no work", () => smallBound({}), 100 + 1000],
+  ["a limit for all choices", () => smallBound({}, { choices: 3 }), 100 + 3 * 334],
+  ["media that is fetched", () => smallBound({ fetchedTokens: 50 }), 150 + 1000],
+  [
+    "no media or answer beyond the model's context",
+    () => smallBound({ fetchedTokens: 50 }, { price: { ...small, contextTokens: 120 } }),
+    120 + 120,
+  ],
+  [
+    "a region, whose factor tokens alone have",
+    () => smallBound({ tools: [search], region: { path: "r", name: "us" } }),
+    (5 * 10 + 1100) * 1.1 + 5 * 7,
+  ],
+  [
+    "a tier",
+    () => smallBound({ tier: { path: "t", name: "priority" } }, { serviceTier: "priority" }),
+    2200,
+  ],
+  [
+    "searches by two tools",
+    () => smallBound({ tools: [search, search] }),
+    2 * (5 * 10 + 5 * 7) + 1100,
+  ],
+  [
+    "the caller's limit of one tool, and of all",
+    () => smallBound({ tools: [{ ...search, maxUses: 9 }, search], maxUses: 8 }),
+    2 * (8 * 10 + 8 * 7) + 1100,
+  ],
+  [
+    "results of the usual size",
+    () => smallBound({ tools: [tool(noCost, { name: "mcp" })] }),
+    5 * 16_000 + 1100,
+  ],
+  [
+    "uses that only the vendor knows the price of",
+    () => smallBound({ tools: [tool(unknownCost), maps] }, trusted),
+    2n * 5n * 20_000_000n + BigInt(2 * 5 * 10 + 1100),
+  ],
+  ["a dearer model instead", () => smallBound({ tools: [model("dear", "instead")] }), 2 * 1100],
+  ["a cheaper model instead", () => smallBound({ tools: [model("cheap", "instead")] }), 1100],
+  [
+    "a model besides whose results are fed back",
+    () =>
+      smallBound({
+        tools: [tool({ type: "model", model: "cheap", role: "besides" }, { name: "advisor" })],
+      }),
+    5 * 0.5 * 1100 + 5 * 16_000 + 1100,
+  ],
+  [
+    "a model besides, once for each use, without tools of its own",
+    () => smallBound({ tools: [model("dear", "besides", 50), search], fetchedTokens: 3 }),
+    5 * 2 * (103 + 50) + 5 * 10 + 5 * 7 + 1103,
+  ],
+];
+for (const [name, find, expected] of bounds) {
+  Deno.test(`the bound counts ${name}`, () => assert.equal(find(), BigInt(expected)));
+}
+
+Deno.test("work without a price is refused, unless the vendor is trusted to say what it costs", () => {
+  const unpriced: Partial<HostedWork>[] = [
+    { tools: [tool(unknownCost)] },
+    { tools: [maps] },
+    { tier: { path: "tools[0]", name: "fast" } },
+    { region: { path: "tools[0]", name: "mars" } },
+  ];
+  for (const work of unpriced) {
+    const param = { code: "unsupported_parameter", param: "tools[0]" };
+    assert.throws(() => smallBound(work), param, JSON.stringify(work));
+    assert.ok(smallBound(work, trusted) >= 1100n);
+    if (work.region) continue;
+    const whole = { tools: [], state: [], ...work };
+    assert.throws(() => refuseHosted(whole, false), param, JSON.stringify(work));
+    refuseHosted(whole, true);
+  }
+  // No vendor's report has the price of another model.
+  assert.throws(() => smallBound({ tools: [model("unlisted", "besides")] }, trusted), {
+    code: "unsupported_parameter",
+  });
+  for (const tier of ["flex", "auto"]) {
+    assert.equal(smallBound({ tier: { path: "t", name: tier } }), 1100n);
+    refuseHosted({ tools: [tool(noCost)], state: [], tier: { path: "t", name: tier } }, false);
+  }
+});
+
+Deno.test("state in the vendor's account is refused with the service's own key, whoever is trusted", () => {
+  const state = [{ path: "tools[0].container", details: { kind: "container" } }];
+  for (const isTrusted of [false, true]) {
+    assert.throws(() => refuseHosted({ tools: [], state }, isTrusted), {
+      ...{ code: "unsupported_parameter", param: "tools[0].container" },
+      details: { kind: "container" },
+    });
+  }
+});
+
+Deno.test("results and searches of several tools are added up", () => {
+  const tools = [search, { ...search, maxUses: 2, unreportedSearches: 3 }];
+  assert.equal(hostedTokens({ tools, state: [], fetchedTokens: 7 }), 7 + 5 * 10 + 2 * 10);
+  assert.equal(hostedTokens({ tools: [], state: [] }), 0);
+  assert.equal(unreportedSearches({ tools: [...tools, tools[1]!], state: [] }), 6);
+  assert.equal(unreportedSearches(undefined), 0);
 });
