@@ -23,6 +23,7 @@ import {
   type CallAnswer,
   type CallPlan,
   eachPossible,
+  requireAuthorization,
   runCall,
 } from "./pipeline.ts";
 import type { StreamListener } from "./stream_forwarder.ts";
@@ -42,7 +43,7 @@ const price: Omit<PriceRow, "label" | "model"> = {
 /** What a candidate does when it is asked. */
 interface Script {
   model: string;
-  boundNanos: bigint;
+  boundNanos: bigint | null;
   execute(call: Call, isLast: boolean): Promise<CallAnswer>;
 }
 
@@ -437,4 +438,79 @@ Deno.test("candidates that refuse the request are left out; where all do, the fi
   };
   assert.deepEqual(await eachPossible(["a", "b", "c"], refuse), ["c"]);
   await assert.rejects(eachPossible(["a", "b"], refuse), { message: "a" });
+});
+
+Deno.test("what is held is for the dearest candidate, wherever it stands, also beside one that isn't charged", async () => {
+  for (const [one, two] of [[90n, 40n], [40n, 90n], [90n, null], [null, 90n], [null, null]]) {
+    const { text, held } = await run([
+      { ...first, boundNanos: one ?? null, execute: whole("one", 0) },
+      { ...second, boundNanos: two ?? null, execute: whole("two", 0) },
+    ]);
+    assert.equal(text, "one");
+    assert.deepEqual(held, one === two ? [] : [90n]);
+  }
+});
+
+/** Authorizes a call; returns what was held, in order, and how often it was settled with nothing. */
+async function authorized(
+  call: { app?: string; endUser?: string; userId?: string; keysApp?: string },
+  refusedBy?: string,
+) {
+  const held: [string, ...unknown[]][] = [];
+  let settled = 0;
+  const hold = (by: string, ...what: unknown[]) => {
+    if (by === refusedBy) return Promise.reject(new Fault("insufficient_credits"));
+    held.push([by, ...what]);
+    return Promise.resolve({
+      leaseIds: [],
+      settle: (nanos: bigint) => void (settled += Number(nanos === 0n)),
+    });
+  };
+  type Bounds = { upperBoundNanos: bigint };
+  const deps = {
+    spendCaps: { reserve: (bounds: Bounds) => hold("cap", bounds.upperBoundNanos) },
+    budgetHolds: {
+      reserve: (of: unknown, bounds: Bounds) => hold("budget", bounds.upperBoundNanos, of),
+    },
+    reservations: { reserve: (id: number, nanos: bigint) => hold("credit", nanos, id) },
+  };
+  const defaults = call.keysApp === undefined ? undefined : { app: call.keysApp };
+  const principal = { key: { ...keyOfAll, defaults }, account: { id: 7 } };
+  const { app, endUser, userId } = call;
+  const result = await requireAuthorization(deps as never, {
+    vendorCall: { caller: { principal, userId, arrivedAt: new Date(0) }, transactionId: "t" },
+    recorded: { facts: { tags: { app }, endUser } },
+    ...{ boundNanos: 5n, expectedNanos: 3n },
+  } as never).catch((thrown: Fault) => thrown);
+  return { held, settled, result };
+}
+
+Deno.test("a call's budgets are those of its app and end user, else of its key's app", async () => {
+  const none = { app: null, userId: null };
+  const cases: [Parameters<typeof authorized>[0], object][] = [
+    [{}, none],
+    [{ app: "shop", keysApp: "agent" }, { app: "shop", userId: null }],
+    [{ keysApp: "agent" }, { app: "agent", userId: null }],
+    [{ endUser: "ann" }, { app: null, userId: "ann" }],
+    [{ endUser: "ann", userId: "bob" }, { app: null, userId: "bob" }],
+  ];
+  for (const [call, of] of cases) {
+    const { held, settled, result } = await authorized(call);
+    assert.equal(result, undefined);
+    // Only credit may hold less than the bound.
+    assert.deepEqual(held, [["cap", 5n], ["budget", 5n, { accountId: 7, ...of }], [
+      "credit",
+      3n,
+      7,
+    ]]);
+    assert.equal(settled, 3);
+  }
+});
+
+Deno.test("what refuses a call leaves nothing held elsewhere", async () => {
+  for (const [at, refusedBy] of ["cap", "budget", "credit"].entries()) {
+    const { held, settled, result } = await authorized({}, refusedBy);
+    assert.ok(result instanceof Fault);
+    assert.deepEqual([held.length, settled], [at, at], refusedBy);
+  }
 });
