@@ -4,7 +4,7 @@ import { estimateTokens } from "../shared/token_estimate.ts";
 import type { InteractionStatus, Mode, SettledCall } from "../shared/interaction.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
-import { Meter, recordBill } from "./meter.ts";
+import { type BillTerms, Meter, recordBill } from "./meter.ts";
 
 /** 1 USD per million tokens in, 2 out, 0.1 cached: in pico-dollars per token. */
 const price: PriceRow = {
@@ -36,7 +36,7 @@ const report = (usage: Usage): CanonicalEvent => ({ type: "usage", usage });
 const said = "twelve chars"; // 3 tokens by estimate
 const promptTokens = 100;
 
-interface Ending {
+interface Ending extends Partial<Pick<BillTerms, "countHosted" | "unreportedSearches">> {
   status?: InteractionStatus;
   mode?: Mode;
   price?: PriceRow | undefined;
@@ -396,6 +396,32 @@ Deno.test("the list price stands in the record where there is one", () => {
   assert.deepEqual([listed(true), listed(false)], ["0.000070000", undefined]);
 });
 
+Deno.test("a record has its bill's tokens, money and the vendor's own words; null is what nobody counted", () => {
+  const recorded = (more: Partial<Usage>, attempt = <T>(act: () => T, _otherwise: T) => act()) => {
+    const record = {} as SettledCall;
+    recordBill(record, bill([...whole, report({ ...usage, ...more })]), attempt);
+    const { pricedUsageText: _, ...columns } = record;
+    return columns;
+  };
+  const plain = {
+    ...{ inputTokens: 50, outputTokens: 10, totalTokens: 60, reasoningTokens: null },
+    ...{ cacheReadTokens: null, cacheWriteTokens: null, usageRawText: null },
+    ...{ costNanos: 70_000n, chargedNanos: 70_000n, billingBasis: "reported" },
+  };
+  assert.deepEqual(recorded({}), plain);
+  const raw = { output_tokens: 10 };
+  const cost = { costNanos: 67_300n, chargedNanos: 67_300n };
+  assert.deepEqual(
+    recorded({ cacheRead: 3, cacheWrite: 4, cacheWriteLong: 5, reasoning: 6, raw }),
+    {
+      ...{ ...plain, ...cost, cacheReadTokens: 3, cacheWriteTokens: 9, reasoningTokens: 6 },
+      usageRawText: '{"output_tokens":10}',
+    },
+  );
+  assert.equal(recorded({ cacheWriteLong: 5 }).cacheWriteTokens, 5);
+  assert.equal(recorded({ raw }, (_act, otherwise) => otherwise).usageRawText, null);
+});
+
 Deno.test("the usage of a whole answer that can't be read is what its vendor reported", () => {
   const meter = new Meter(1000, () => 0);
   meter.unread(usage, said.length);
@@ -405,6 +431,51 @@ Deno.test("the usage of a whole answer that can't be read is what its vendor rep
     promptTokens: () => promptTokens,
   });
   assert.deepEqual([basis, billed], ["reported", usage]);
+});
+
+Deno.test("a whole answer that can't be read and reports nothing is counted by its text and pictures", () => {
+  const billed = (chars: number, pieces?: number) => {
+    let nowMs = 0;
+    const meter = new Meter(1000, () => ++nowMs);
+    meter.unread(undefined, chars, pieces);
+    meter.unread(undefined, chars);
+    const ending = { status: "failed", mode: "managed", boundNanos: 1_000_000_000n } as const;
+    const { basis, usage: counted } = meter.bill({
+      ...{ ...ending, price, priceOf: () => undefined, vendorCostBelieved: false },
+      promptTokens: () => promptTokens,
+    });
+    return [meter.firstTokenMs, basis, counted];
+  };
+  const pictures = { input: 100, output: 6 + 2 * 1290, imageOutput: 2 * 1290 };
+  assert.deepEqual(billed(11, 2), [1, "estimated", pictures]);
+  assert.deepEqual(billed(11), [1, "estimated", { input: 100, output: 6 }]);
+  const [firstTokenMs, , counted] = billed(0);
+  assert.deepEqual([firstTokenMs, counted], [undefined, undefined], "nothing came");
+});
+
+Deno.test("the vendor's work in an answer is counted where its usage counts less or nothing", () => {
+  const block = (at: number): CanonicalEvent => ({
+    ...{ type: "block-start", choice: 0, block: at },
+    content: { kind: "vendor", dialect: "messages", value: { search: at } },
+  });
+  const countHosted = (work: readonly unknown[]) => ({ webSearches: work.length, xSearches: 1 });
+  const usageOf = (reported: Partial<Usage>, events = [block(1), block(2)]) =>
+    bill([start, ...events, open, words(said), report({ input: 9, output: 9, ...reported })], {
+      ...{ status: "cancelled", countHosted },
+    }).usage;
+  const counted = { input: 9, output: 9, webSearches: 2, xSearches: 1 };
+  assert.deepEqual(usageOf({}), counted);
+  assert.deepEqual(usageOf({ webSearches: 1, xSearches: 4 }), { ...counted, xSearches: 4 });
+  assert.deepEqual(usageOf({}, []), { input: 9, output: 9 });
+});
+
+Deno.test("searches that a tool always makes are billed where usage counts fewer", () => {
+  const searchesOf = (webSearches: number | undefined, unreportedSearches: number) =>
+    bill([...whole, report({ ...usage, ...(webSearches === undefined ? {} : { webSearches }) })], {
+      unreportedSearches,
+    }).usage?.webSearches;
+  assert.deepEqual([searchesOf(undefined, 2), searchesOf(1, 2), searchesOf(3, 2)], [2, 2, 3]);
+  assert.equal(searchesOf(undefined, 0), undefined);
 });
 
 Deno.test("a report beyond the bound is charged as far as the pictures can be text", () => {
