@@ -4,6 +4,7 @@ import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
+import { mergeTags } from "../shared/prompt_tags.ts";
 import { inputTokenBounds } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
@@ -268,7 +269,7 @@ async function planFor(
   });
   const facts = continued.body === request.body
     ? asked
-    : await step(() => dialect.readRequest(continued.body));
+    : withTagsOf(asked, await step(() => dialect.readRequest(continued.body)));
   const planRequest: PlanRequest = {
     transactionId,
     caller,
@@ -293,6 +294,11 @@ async function planFor(
     (async (upstream: DialectName) => checked(await replan(upstream)).plan);
   const { plan, hosted } = checked(first);
   return { vendorCall, continued, facts, plan, hosted, planAgain };
+}
+
+/** A turn's own tags are not in the conversation any more, and come before the conversation's. */
+function withTagsOf({ tags }: RequestFacts, whole: RequestFacts): RequestFacts {
+  return { ...whole, tags: mergeTags(tags, whole.tags) };
 }
 
 /**

@@ -213,6 +213,29 @@ for (const { label, path, model, translated } of ways) {
   });
 }
 
+Deno.test("tag lines of each turn are recorded and cut, whether or not it continues another", async () => {
+  for (const label of ["vendor-b", "vendor-c"] as const) {
+    const { model } = ways.find((way) => way.label === label && way.path === "/chat/v1")!;
+    const tagsOf = async (input: string, previous?: string) => {
+      const body = { model, input, ...(previous ? { previous_response_id: previous } : {}) };
+      const answer = await service().post("/chat/v1/responses", body);
+      const { id } = await answer.json() as { id: string };
+      const sent = JSON.stringify(service().simulators.requests(label).at(-1)!.body);
+      assert.ok(!sent.includes("///"), sent);
+      const row = await service().row(answer.headers.get("x-transaction-id"));
+      assert.equal((row.request as { input: string }).input, input);
+      return { id, tags: [row.app, row.flow, row.cohort_id] };
+    };
+    const first = await tagsOf("/// APP shop\n/// COHORT c-1\nOne?");
+    assert.deepEqual(first.tags, ["shop", null, "c-1"]);
+    const second = await tagsOf("/// FLOW pay\n/// COHORT c-2\nTwo?", first.id);
+    assert.deepEqual(second.tags, ["shop", "pay", "c-2"]);
+    // Those of the first turn hold for the conversation, those of a later one for itself.
+    const third = await tagsOf("Three?", second.id);
+    assert.deepEqual(third.tags, ["shop", null, "c-1"]);
+  }
+});
+
 Deno.test("a count has the refusals of its call, and fields of an answer change nothing", async () => {
   const { inputTokens } = client().responses;
   const model = "openai/gpt-5-mini";

@@ -269,6 +269,8 @@ interface UsageFlag {
 export interface Conversation {
   /** Path of the field that names the answer to be continued. */
   readonly previousField: string;
+  /** The field that adds to the conversation. */
+  readonly inputField: string;
   /** `error.details` for an unknown answer, which the dialect's clients use to recover. */
   readonly notFoundDetails?: JsonRecord;
   /** Id of the answer that a request continues. */

@@ -1,3 +1,4 @@
+import { cutStringPrefix, locate, splice } from "../../base/json_text.ts";
 import { mergeTags, type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
 import { formatPath } from "./fields.ts";
@@ -63,6 +64,17 @@ export function readTagBlocks(
 
 export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): unknown {
   return blocks.reduce((cut, { path, units }) => cutAt(cut, path, units), body);
+}
+
+/** `withoutTags` for a body's text; the rest stays byte for byte. */
+export function textWithoutTags(bodyText: string, blocks: RequestFacts["tagBlocks"]): string {
+  return splice(
+    bodyText,
+    blocks.flatMap(({ path, units }) => {
+      const range = locate(bodyText, path);
+      return range ? [cutStringPrefix(bodyText, range, units)] : [];
+    }),
+  );
 }
 
 function cutAt(value: unknown, path: readonly (string | number)[], units: number): unknown {

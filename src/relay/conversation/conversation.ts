@@ -2,6 +2,7 @@ import { parseExactly } from "../../base/exact_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect } from "../../dialects/kernel/dialect.ts";
+import { textWithoutTags, withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import type {
   StoredResponse,
@@ -79,7 +80,7 @@ export interface ContinuedRequest extends RequestBody {
 
 async function withPrevious(
   conversation: Conversation,
-  { body, bodyText }: RequestBody,
+  { dialect, body, bodyText }: RequestBody & { dialect: Dialect },
   { caller, account, store, seals, mayBeVendors, isUnrecorded }: LookupDeps,
 ): Promise<ContinuedRequest> {
   const { own } = conversation;
@@ -111,12 +112,24 @@ async function withPrevious(
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const sealOf = await seals(unsealed);
   const continued = conversation.continueFrom({
-    body,
-    bodyText,
+    ...withoutOwnTags(dialect, conversation, { body, bodyText }),
     inputItems: conversation.sealItems(inputItems, sealOf) as unknown[],
     answer: conversation.sealItems(answer, sealOf),
   });
   return { ...continued, sources: textsOf([previous]) };
+}
+
+/**
+ * Cuts the tag lines of what a request adds to a conversation: within it they would be text like
+ * any other, for the vendor and for later turns.
+ */
+function withoutOwnTags(
+  dialect: Dialect,
+  { inputField }: Conversation,
+  { body, bodyText }: RequestBody,
+): RequestBody {
+  const blocks = dialect.readRequest(body).tagBlocks.filter(({ path }) => path[0] === inputField);
+  return { body: withoutTags(body, blocks), bodyText: textWithoutTags(bodyText, blocks) };
 }
 
 /**

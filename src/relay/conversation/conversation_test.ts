@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { messages } from "../../dialects/text/messages/mod.ts";
+import { responses } from "../../dialects/text/responses/mod.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
 import { continueConversation } from "./conversation.ts";
 
@@ -21,3 +22,45 @@ Deno.test("an id that is missing here is looked for again, unless the vendor may
   await assert.rejects(goOn(false), { code: "previous_response_not_found" });
   assert.equal(looks, 1);
 });
+
+Deno.test("a turn's own tag lines don't become a part of the conversation", async () => {
+  const tagged = '"\\u002f// FLOW f\\nTwo\\u003f"';
+  const cases = [
+    [
+      responses,
+      { role: "user", content: "/// COHORT c\nOne?" },
+      { id: "resp_1", status: "completed", output: [] },
+      `{"model":"m","previous_response_id":"resp_1","input":${tagged}}`,
+      (body: Json) => body.input,
+    ],
+    [
+      messages,
+      { system: "/// APP a\nBe brief." },
+      { id: "msg_1", type: "message", role: "assistant", content: [] },
+      `{"model":"m","thread":{"type":"continue","previous_message_id":"msg_1"},"messages":[{"role":"user","content":${tagged}}]}`,
+      (body: Json) => body.messages,
+    ],
+  ] as const;
+  for (const [dialect, first, answer, bodyText, itemsOf] of cases) {
+    const stored = { transactionId: "t1", responseId: answer.id, itemIds: [], sources: [] };
+    const store = {
+      findResponse: () =>
+        Promise.resolve({
+          ...stored,
+          inputItemsText: JSON.stringify([first]),
+          answerText: JSON.stringify(answer),
+        }),
+    } as Partial<StoredResponseStore> as StoredResponseStore;
+    const caller = { header: () => undefined, principal: { account: { id: 1 }, key: {} } };
+    const request = { caller, dialect, body: JSON.parse(bodyText), bodyText };
+    const continued = await continueConversation(request as never, store);
+    const items = itemsOf(continued.body as Json) as Json[];
+    assert.deepEqual(JSON.stringify(items.at(-1)).match(/"[^"]*Two[^"]*"/g), ['"Two?"']);
+    assert.deepEqual(itemsOf(JSON.parse(continued.bodyText)), items);
+    assert.ok(continued.bodyText.includes('"Two\\u003f"'), continued.bodyText);
+    // The tags of the conversation's beginning hold for all of it: they are cut and read each time.
+    assert.ok(continued.bodyText.includes(Object.values(first).at(-1)!.slice(0, 6)));
+  }
+});
+
+type Json = Record<string, unknown>;

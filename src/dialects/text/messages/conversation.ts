@@ -16,6 +16,7 @@ import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json
  */
 export const conversation: Conversation = {
   previousField: "thread.previous_message_id",
+  inputField: "messages",
   notFoundDetails: { error_code: "thread_not_found" },
 
   previousId(body) {

@@ -26,6 +26,7 @@ import { listedIds, listedItem } from "./conversation/listing.ts";
 /** How the gateway continues a stored response. */
 export const conversation: Conversation = {
   previousField: "previous_response_id",
+  inputField: "input",
 
   previousId: (body) => isRecord(body) ? asString(body.previous_response_id) : undefined,
 
