@@ -44,7 +44,11 @@ function filterShape(): Record<string, z.ZodType> {
  */
 function valueOf(column: z.ZodType, kind: ColumnKind): z.ZodType {
   const inner = column instanceof z.ZodNullable ? column.unwrap() as z.ZodType : column;
-  if (kind === "usd") return z.string().regex(/^-?\d{1,9}(\.\d{1,9})?$/);
+  if (kind === "usd") {
+    return z.string().regex(/^-?\d{1,9}(\.\d{1,9})?$/, {
+      error: () => `expected ${kindNames.usd}`,
+    });
+  }
   return kind === "text" || kind === "word" && !(inner instanceof z.ZodEnum) ? z.string() : inner;
 }
 

@@ -236,6 +236,7 @@ testScenarios(service, [
     ["a list of lists", { app: [["a"]] }, /^filters\.app: /],
     ["a status that there is not", { status: "done" }, /^filters\.status: expected one of comp/],
     ["an amount as a number", { cost_usd: 0.1 }, /^filters\.cost_usd: expected an amount/],
+    ["an amount's exponent", { cost_usd: "1e-3" }, /^filters\.cost_usd: expected an amount/],
     ["a time that is none", { created_at: "x" }, /^filters\.created_at: expected an RFC 3339/],
     ["a payload", { request: "x" }, /^filters\.request: expected one of transaction_id, /],
     [
