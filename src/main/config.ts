@@ -104,7 +104,7 @@ interface TelemetrySettings extends CollectorSettings {
 
 /** Reads the variables that the OpenTelemetry specification defines. */
 function telemetrySettings(read: EnvironmentReader): TelemetrySettings {
-  const base = read.url("OTEL_EXPORTER_OTLP_ENDPOINT");
+  const base = read.baseUrl("OTEL_EXPORTER_OTLP_ENDPOINT");
   const ownOfTraces = read.url("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
   const ownOfMetrics = read.url("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
   const name = read.text("OTEL_SERVICE_NAME");
@@ -177,7 +177,7 @@ export function parseConfig(environment: Environment): Config {
   const config: Config = {
     host: read.text("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
-    baseUrl: read.url("BASE_URL"),
+    baseUrl: read.baseUrl("BASE_URL"),
     dataDir: read.text("DATA_DIR") ?? defaultDataDir(),
     databaseUrl: read.databaseUrl("DATABASE_URL"),
     analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
@@ -321,7 +321,7 @@ function vendorSettings(read: EnvironmentReader): Config["vendors"] {
     const keys = variables.map((variable) => read.headerSecret(variable));
     const at = keys.findIndex((key) => key !== undefined);
     return [label, {
-      baseUrl: read.url(`${name}_BASE_URL`),
+      baseUrl: read.baseUrl(`${name}_BASE_URL`),
       apiKey: keys[at],
       ...(at < 0 ? {} : { keyVariable: variables[at]! }),
     }];

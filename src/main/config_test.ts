@@ -125,6 +125,13 @@ const addresses: Wrong[] = [
     says: /^BASE_URL=gateway\.example\.com .*a URL/,
   },
   { set: { BASE_URL: "ftp://example.com" }, says: /^BASE_URL=ftp:\/\/example\.com / },
+  // A path is appended to these, so that it would stand in the query.
+  ...["BASE_URL", "VENDOR_B_BASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"].flatMap((name): Wrong[] =>
+    ["https://api.example.com/v1?version=1", "https://api.example.com/v1#x"].map((url) => ({
+      set: { [name]: url },
+      says: new RegExp(`^${name}=\\S+ is not valid: .* without credentials, query or fragment`),
+    }))
+  ),
   ...["A", "B", "C", "D", "E", "F", "G"].map((letter) => ({
     set: { [`VENDOR_${letter}_BASE_URL`]: "nowhere" },
     says: new RegExp(`^VENDOR_${letter}_BASE_URL=nowhere .*expected a URL such as https`),
@@ -219,6 +226,7 @@ const secrets: Record<string, string>[] = [
   { VENDOR_G_API_KEY: `${canary}é` },
   { VENDOR_B_BASE_URL: `https://user:${canary}@api.example.com/v1` },
   { VENDOR_B_BASE_URL: `https://user:${canary}@api.example.com:port/v1` },
+  { VENDOR_B_BASE_URL: `https://api.example.com/v1?key=${canary}` },
   { BASE_URL: `https://${canary}@example.com` },
   { ...signIn, OAUTH_ISSUER: `https://user:${canary}@id.example.com` },
   { ...bucket, EXPORT_BUCKET_URL: `s3://AKIA:${canary}@exports/x` },

@@ -1,4 +1,5 @@
 import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
+import { baseUrlForm, isBaseUrl } from "../base/base_url.ts";
 import { withoutEnd } from "../base/trim.ts";
 import { nearestNames } from "../base/nearest_names.ts";
 import { Secret } from "../base/secret.ts";
@@ -128,6 +129,14 @@ export class EnvironmentReader {
     if (url && /^https?:$/.test(url.protocol) && !hasCredentials) return withoutEnd(value, "/");
     const shown = value.includes("@") ? masked : value;
     throw invalid(name, shown, "a URL such as https://api.example.com, without credentials");
+  }
+
+  /** Reads a URL to which paths are appended. */
+  baseUrl(name: string): string | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    if (isBaseUrl(value)) return withoutEnd(value, "/");
+    throw invalid(name, /[@?]/.test(value) ? masked : value, baseUrlForm);
   }
 
   origins(name: string): string[] {

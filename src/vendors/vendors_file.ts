@@ -1,4 +1,5 @@
 import { parseExactly } from "../base/exact_json.ts";
+import { baseUrlForm, isBaseUrl } from "../base/base_url.ts";
 import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
 import { dialectNames } from "../../contracts/calls/vendors.ts";
@@ -15,8 +16,8 @@ const dialect = z.enum(dialectNames);
 const file = z.array(z.strictObject({
   label: name,
   aliases: z.array(name).default([]),
-  base_url: z.url({ protocol: /^https?$/ }),
-  api_key_env: z.string().regex(/^[A-Za-z_]\w*$/).optional(),
+  base_url: z.string().refine(isBaseUrl, `expected ${baseUrlForm}`),
+  api_key_env: z.string().regex(/^[A-Za-z_]\w*$/, "expected a variable's name").optional(),
   dialects: z.array(dialect).min(1),
   translate_to: dialect.optional(),
   auth: z.enum(["bearer", "x-api-key", "x-goog-api-key"]),

@@ -57,6 +57,16 @@ const wrong: [string, unknown, RegExp][] = [
   ["an empty alias", [row, { ...row, aliases: [""] }], /^\[1\]\.aliases\[0\]: expected/],
   ["no address", [{ ...row, base_url: undefined }], /^\[0\]\.base_url: /],
   ["an address of another kind", [{ ...row, base_url: "ftp://x" }], /^\[0\]\.base_url: /],
+  [
+    "an address with a query",
+    [{ ...row, base_url: "https://x/v1?y=1" }],
+    /^\[0\]\.base_url: .*query/,
+  ],
+  [
+    "an address with a key",
+    [{ ...row, base_url: "https://u:p@x/v1" }],
+    /^\[0\]\.base_url: .*query/,
+  ],
   ["an unknown dialect", [{ ...row, dialects: ["soap"] }], /^\[0\]\.dialects\[0\]: .*chat/],
   ["no dialect", [{ ...row, dialects: [] }], /^\[0\]\.dialects: /],
   ["an unknown auth", [{ ...row, auth: "basic" }], /^\[0\]\.auth: .*bearer.*x-goog-api-key/],
