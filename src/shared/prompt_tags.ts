@@ -47,7 +47,7 @@ export function readTags(text: string, param?: string): { tags: PromptTags; leng
 export function readPromptTags(text: string, param: string): ReturnType<typeof readTags> {
   const block = readTags(text, param);
   if (block.length > 0 && block.length === text.length) {
-    throw invalidValue(param, "the prompt contains only tag lines");
+    throw invalidValue(param, "there are only tag lines, and no text after them in this field");
   }
   return block;
 }
