@@ -32,7 +32,9 @@ export const imageRequest = z.strictObject({
   prompt: z.string().min(1).max(100_000).refine(
     (text) => text.trim() !== "",
     "expected more than white space",
-  ).describe("What the image should show; at most 32,000 characters, fewer for some models."),
+  ).describe(
+    "What the image should show; at most 32,000 characters, fewer for some models. Tag lines at its start tag the call.",
+  ),
   n: optional(z.number().int().min(1).max(10)).describe("How many images, 1 to 10. Default 1."),
   size: optional(pixels).describe(
     "`auto` or pixels such as `1536x1024`. Vendors that have aspect ratios get the one within 2 %. Default `auto`.",

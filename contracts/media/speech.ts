@@ -19,7 +19,7 @@ export const speechRequest = z.strictObject({
   provider: providerField,
   model: mediaModelField,
   input: optional(text).describe(
-    "Text to speak; the maximum length depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`.",
+    "Text to speak; the maximum length depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`. Tag lines at its start tag the call.",
   ),
   text: optional(text).describe("Alias of `input`; if both are set, they must be equal."),
   voice: optional(voice).describe(

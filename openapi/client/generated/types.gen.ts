@@ -2112,7 +2112,7 @@ export type GenerateImageRequest = {
      */
     model?: string | null;
     /**
-     * What the image should show; at most 32,000 characters, fewer for some models.
+     * What the image should show; at most 32,000 characters, fewer for some models. Tag lines at its start tag the call.
      */
     prompt: string;
     /**
@@ -2264,7 +2264,7 @@ export type GenerateSpeechRequest = {
      */
     model?: string | null;
     /**
-     * Text to speak; the maximum length depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`.
+     * Text to speak; the maximum length depends on the model (4,096 characters for vendor-b). Required, under this name or as `text`. Tag lines at its start tag the call.
      */
     input?: string | null;
     /**
