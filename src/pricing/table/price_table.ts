@@ -274,8 +274,22 @@ const vendorD = [
   row(familyD25, "gemini-2.5-flash-lite", repository("2025-10-31"), ["0.10", "0.40", "0.01"], {
     ...{ audio_input: "0.30", cached_audio_input: "0.03" },
   }),
-  row(familyD, "gemini-3-pro-image-preview", repository("2026-07-22"), ["2", "12"], {
-    image_output: "120",
+  row(
+    familyD,
+    ["gemini-3-pro-image", "gemini-3-pro-image-preview"],
+    repository("2026-07-22"),
+    ["2", "12"],
+    { image_output: "120" },
+  ),
+  row(
+    familyD,
+    ["gemini-3.1-flash-image", "gemini-3.1-flash-image-preview"],
+    genaiPackage,
+    ["0.5", "3"],
+    { image_output: "60" },
+  ),
+  row(familyD, "gemini-3.1-flash-lite-image", genaiPackage, ["0.25", "1.5"], {
+    image_output: "30",
   }),
   row(familyD, "gemini-2.5-flash-image", repository("2026-07-22"), ["0.30", "2.5"], {
     image_output: "30",

@@ -45,6 +45,14 @@ Deno.test("bundled prices give the test vectors", () => {
   );
   assert.equal(costUsd("vendor-g", "grok-4.7", { input: 200_000, output: 0 }), "0.800000000");
   assert.equal(costUsd("vendor-d", "gemini-4-argon", argon), "2.000000000");
+  const drawn = { input: 10, output: 1220, imageOutput: 1120 };
+  const draws = [
+    ["gemini-3-pro-image", "0.135620000"],
+    ["gemini-3.1-flash-image", "0.067505000"],
+    ["gemini-3.1-flash-image-preview", "0.067505000"],
+    ["gemini-3.1-flash-lite-image", "0.033752500"],
+  ] as const;
+  for (const [model, usd] of draws) assert.equal(costUsd("vendor-d", model, drawn), usd, model);
   const spoken = { input: 25, audioInput: 20, output: 40, audioOutput: 30 };
   for (const model of ["gpt-audio", "gpt-audio-1.5", "gpt-audio-2025-08-28"]) {
     assert.equal(costUsd("vendor-b", model, spoken), "0.002672500", model);
