@@ -9,7 +9,7 @@ export const programFolders: readonly string[] = [
 ];
 
 /** The image of a new embedded database; in a package it has all migrations applied. */
-export const embeddedImage = "src/database/embedded/image/pglite-0.5.16.tar.gz";
+export const embeddedImage = "src/database/embedded/image/pglite-0.5.17.tar.gz";
 
 export const programFiles: readonly string[] = [
   "openapi/openapi.json",

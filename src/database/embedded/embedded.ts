@@ -10,7 +10,7 @@ import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
 /** Image of an initialized database; its name has the PGlite version that created it. */
-export const embeddedImage = programFile("src/database/embedded/image/pglite-0.5.16.tar.gz");
+export const embeddedImage = programFile("src/database/embedded/image/pglite-0.5.17.tar.gz");
 
 /** Pause after a failed attempt to reopen the database. */
 const holdOffMs = 1000;
