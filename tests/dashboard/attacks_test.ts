@@ -258,8 +258,13 @@ Deno.test("a page left open before switching accounts changes nothing in the acc
   assert.ok(!(await browser.get("/dashboard/keys")).text.includes(named.name));
   // Its account can be chosen again from there, and who leaves by it is signed out.
   await browser.post("/dashboard/account", { csrf: leftOpen, account: "1" });
+  const sessions = () => [...browser.cookies].filter(([name]) => name.includes("session"));
+  const [[name, token] = ["", ""]] = sessions();
   const out = await browser.post("/dashboard/sign-out", { csrf: leftOpen });
   assert.equal(out.location, "/dashboard/sign-in?signed_out=1");
+  assert.deepEqual(sessions(), []);
+  browser.setCookie(name, token);
+  assert.equal((await browser.get("/dashboard/keys")).status, 303, "a copy of the cookie is void");
 });
 
 Deno.test("signing out everywhere ends every session of the person", async () => {
