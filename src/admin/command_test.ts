@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { readInput, timeOption, UsageError } from "./command.ts";
+import { OptionError } from "../shared/fault.ts";
+import { readInput, timeOption, UsageError, usageOf } from "./command.ts";
 
 Deno.test("the input is read to its end, over the borders of its pieces", async () => {
   const bytes = new TextEncoder().encode("a key – with more than ASCII\n");
@@ -30,4 +31,11 @@ Deno.test("a plain day is one of UTC: a start is its first moment, and an end in
   assert.equal(read("2024-02-28", "start"), "2024-02-28T00:00:00.000Z");
   assert.equal(read("2024-02-28", "end"), "2024-02-29T00:00:00.000Z");
   assert.equal(read("9999-12-31", "end"), "9999-12-31T23:59:59.999Z");
+});
+
+Deno.test("an option's error names the option as it is typed", () => {
+  const shown = (field: string) => usageOf(new OptionError(field, "is wrong")).message;
+  assert.equal(shown("cap_day_usd"), "--cap-day-usd: is wrong");
+  assert.equal(shown("models[1]"), "--models: is wrong");
+  assert.equal(shown("scopes"), "--scope: is wrong");
 });
