@@ -246,25 +246,27 @@ function check<S extends z.ZodType | undefined>(
 }
 
 /**
- * Returns the query parameters, the first value of each name. If the contract has list parameters,
- * those become arrays, and so does any other repeated parameter, which validation then refuses.
+ * Returns the query parameters; list parameters of the contract become arrays. Throws
+ * `Fault("invalid_value")` if another of its parameters is repeated: all values but one would be
+ * ignored, such as the second `group_by` of a sum.
  */
-function queryValues(schema: ObjectSchema, request: HttpRequest): Record<string, unknown> {
-  const lists = Object.entries(schema.shape).filter(([, field]) => isList(field));
-  if (lists.length === 0) return request.query();
-  const names = new Set(lists.map(([name]) => name));
+function queryValues({ shape }: ObjectSchema, request: HttpRequest): Record<string, unknown> {
+  const isListOfContract = (name: string) => Object.hasOwn(shape, name) && isList(shape[name]!);
   const all = new Map<string, string[]>();
   for (const [sent, values] of Object.entries(request.queries())) {
     // Vendors' client libraries write a list as `include[]=…`.
     const plain = sent.endsWith("[]") ? sent.slice(0, -2) : sent;
-    const name = names.has(plain) ? plain : sent;
+    const name = isListOfContract(plain) ? plain : sent;
     all.set(name, [...all.get(name) ?? [], ...values]);
   }
   return Object.fromEntries(
-    [...all].map(([name, values]) => [
-      name,
-      names.has(name) || values.length > 1 ? values : values[0],
-    ]),
+    [...all].map(([name, values]) => {
+      if (isListOfContract(name)) return [name, values];
+      if (values.length > 1 && Object.hasOwn(shape, name)) {
+        throw invalidValue(name, `expected once, not ${values.length} times`);
+      }
+      return [name, values[0]];
+    }),
   );
 }
 

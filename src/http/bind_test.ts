@@ -37,7 +37,7 @@ Deno.test("heavy work on an answer waits for its turn however long that takes", 
   const path = "/api/v1/status";
   const { body } = await direct.find("GET", path)!.endpoint({
     ...{ method: "GET", path, header: () => undefined, headerNames: () => [] },
-    ...{ query: () => ({}), queries: () => ({}), params: () => ({}) },
+    ...{ queries: () => ({}), params: () => ({}) },
     signal: new AbortController().signal,
     body: { whole: () => Promise.resolve(new Uint8Array()), pieces: () => undefined },
   }, context);

@@ -155,14 +155,6 @@ class DirectRequest implements HttpRequest {
 
   readonly headerNames = (): readonly string[] => this.#names;
 
-  query(): Record<string, string> {
-    const query: Record<string, string> = {};
-    for (const [name, value] of new URLSearchParams(this.#search)) {
-      if (!Object.hasOwn(query, name)) query[name] = value;
-    }
-    return query;
-  }
-
   queries(): Record<string, string[]> {
     const byName = Map.groupBy(new URLSearchParams(this.#search), ([name]) => name);
     return Object.fromEntries(

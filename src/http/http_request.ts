@@ -10,8 +10,6 @@ export interface HttpRequest {
   readonly header: (name: string) => string | undefined;
   /** Returns the lower-case names of the headers. Needs no `this`. */
   readonly headerNames: () => readonly string[];
-  /** Returns the query parameters, the first value of each name. */
-  query(): Record<string, string>;
   /** Returns the query parameters, all values of each name. */
   queries(): Record<string, string[]>;
   /** Returns the path parameters that the route's pattern matched. */
@@ -46,7 +44,6 @@ class RoutedRequest implements HttpRequest {
   readonly body: RequestBody;
   readonly header = (name: string) => this.#request.header(name);
   readonly headerNames = () => [...this.#request.raw.headers.keys()];
-  readonly query = () => this.#request.query();
   readonly queries = () => this.#request.queries();
   readonly params = () => this.#request.param();
 

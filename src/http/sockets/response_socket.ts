@@ -495,7 +495,6 @@ export class ResponseSocket implements FrameReceiver {
       path: this.#deps.path,
       header: (name) => headers.get(name),
       headerNames: () => [...headers.keys()],
-      query: () => ({}),
       queries: () => ({}),
       params: () => ({ ...this.#deps.found.params }),
       signal,
