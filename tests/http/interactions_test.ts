@@ -370,7 +370,7 @@ testScenarios(service, [
   refused("a limit of 0", "limit=0", /^limit: expected a whole number from 1 to 1000/),
   refused("a limit of 1001", "limit=1001", /^limit: expected a whole number from 1 to 1000/),
   refused("a limit in words", "limit=many", /^limit: expected a whole number/),
-  refused("two limits", "limit=1&limit=2", /^limit: expected once, not 2 times/),
+  refused("two limits", "limit=1&limit=2", /^limit: expected one value, not 2/),
   refused("a status that there is not", "status=done", /^status\[0\]: expected 'completed' or/),
   refused("a number in words", "http_status=ok", /^http_status\[0\]: expected a whole number/),
   refused("a truth in words", "stream=maybe", /^stream\[0\]: expected 'true' or 'false'/),
@@ -387,7 +387,7 @@ testScenarios(service, [
     /^start_date: .*hour/,
     "usage",
   ),
-  refused("two groupings", "group_by=app&group_by=model", /^group_by: expected once/, "usage"),
+  refused("two groupings", "group_by=app&group_by=model", /^group_by: expected one value/, "usage"),
   refused("two starts", "start_date=2026-01-01&start_date=2026-01-02", /^start_date: /, "usage"),
   refused("a limit that is none", "limit=-1", /^limit: expected a whole number/, "usage"),
 ]);
