@@ -202,6 +202,19 @@ testScenarios(service, [
     answerHeaders: { "content-type": /^application\/json/, "x-transaction-id": /^\S{36}$/ },
   },
   {
+    name: "a form where JSON is expected is 400 and says so",
+    path: chat,
+    headers: { "content-type": "multipart/form-data; boundary=b" },
+    body: new Uint8Array([...new TextEncoder().encode("--b\r\n\r\n"), 0xff, 0xd8]),
+    status: 400,
+    error: {
+      type: "invalid_request_error",
+      code: "invalid_json",
+      param: "Content-Type",
+      message: /^Content-Type: expected application\/json, not a form\.$/,
+    },
+  },
+  {
     name: "X-Session-ID beyond 256 characters is 400 and named",
     path: chat,
     headers: { "x-session-id": "s".repeat(257) },
