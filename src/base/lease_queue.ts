@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** Unused amounts go back to the store after this long without a request. */
 export const leaseIdleMs = 5_000;
@@ -11,7 +12,7 @@ export function renewAfterMs(leaseMs: number): number {
   return leaseMs / 5;
 }
 
-/** Once the store takes longer than this, requests that the lease covers don't wait any more. */
+/** Once an operation of the store takes this long, requests that the lease covers wait no longer. */
 const longestTurnMs = 500;
 
 const done = Promise.resolve();
@@ -31,15 +32,18 @@ interface Waiter<Request, Result> {
 export abstract class LeaseQueue<Request, Result> {
   #waiters: Waiter<Request, Result>[] = [];
   #isBusy = false;
-  /** Since when the store has been working on the present operation. */
-  #askedMs = 0;
+  /** The store has been working on the present operation for `longestTurnMs`. */
+  #isSlow = false;
   #working: Promise<void> = Promise.resolve();
   /** Why the last operation of the store failed; undefined if it succeeded. */
   protected failure: unknown;
   /** The process is stopping: nothing is leased ahead of need, and unused amounts go back. */
   protected isClosing = false;
 
-  constructor(protected readonly clock: Pick<Clock, "monotonicMs">) {}
+  constructor(
+    protected readonly clock: Pick<Clock, "monotonicMs">,
+    protected readonly setTimer: SetTimer = systemSetTimer,
+  ) {}
 
   /** Serves from memory, or refuses, at once; undefined if the store has to be asked. */
   protected abstract serve(request: Request): Result | Promise<Result> | undefined;
@@ -70,9 +74,8 @@ export abstract class LeaseQueue<Request, Result> {
 
   async request(request: Request): Promise<Result> {
     // Requests that already wait go first.
-    const isSlow = this.#isBusy && this.nowMs - this.#askedMs >= longestTurnMs;
-    if (isSlow) this.serveWaiters();
-    const result = this.#waiters.length === 0 || isSlow ? this.serve(request) : undefined;
+    if (this.#isSlow) this.serveWaiters();
+    const result = this.#waiters.length === 0 || this.#isSlow ? this.serve(request) : undefined;
     if (result !== undefined) {
       void this.work();
       return result;
@@ -97,7 +100,10 @@ export abstract class LeaseQueue<Request, Result> {
    * Nothing is awaited between the last check and the end of being busy, so no request is missed.
    */
   work(): Promise<void> {
-    if (this.#isBusy) return this.#working;
+    if (this.#isBusy) {
+      if (this.#isSlow) this.serveWaiters();
+      return this.#working;
+    }
     if (this.#waiters.length > 0) this.serveWaiters();
     const operation = this.next();
     if (!operation) return done;
@@ -114,8 +120,7 @@ export abstract class LeaseQueue<Request, Result> {
   async #run(first: () => Promise<void>): Promise<void> {
     try {
       for (let operation: typeof first | undefined = first; operation; operation = this.next()) {
-        this.#askedMs = this.nowMs;
-        await operation();
+        await this.#timed(operation);
         this.failure = undefined;
         this.serveWaiters();
       }
@@ -126,6 +131,20 @@ export abstract class LeaseQueue<Request, Result> {
       this.refuse(() => thrown);
     } finally {
       this.#isBusy = false;
+    }
+  }
+
+  /** Runs an operation. When it has become slow, waiting requests that are covered are served. */
+  async #timed(operation: () => Promise<void>): Promise<void> {
+    const cancel = this.setTimer(longestTurnMs, () => {
+      this.#isSlow = true;
+      this.serveWaiters();
+    });
+    try {
+      await operation();
+    } finally {
+      cancel();
+      this.#isSlow = false;
     }
   }
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { FakeClock } from "./clock.ts";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { LeaseQueue, LeaseQueues } from "./lease_queue.ts";
 
 /** A store of units that is asked for as many as wait, and answers when it is told to. */
@@ -40,8 +40,8 @@ class Units extends LeaseQueue<number, number> {
   }
 }
 
-function units(): Units {
-  return new Units(new FakeClock());
+function units({ clock, later } = new FakeTimers()): Units {
+  return new Units(clock, later);
 }
 
 async function turns(): Promise<void> {
@@ -85,6 +85,27 @@ Deno.test("refused ones leave the queue, the others go on waiting", async () => 
   assert.equal(await small, 1);
 });
 
+Deno.test("behind a slow store requests are served as soon as the lease covers them", async () => {
+  const timers = new FakeTimers();
+  const queue = units(timers);
+  const order: number[] = [];
+  const waiting = [9, 1, 5].map((units) => queue.request(units).then((one) => order.push(one)));
+  queue.free = 1;
+  timers.advance(499);
+  await turns();
+  assert.deepEqual(order, []);
+  timers.advance(1);
+  await turns();
+  assert.deepEqual(order, [1]);
+  queue.free = 5;
+  void queue.work();
+  await turns();
+  assert.deepEqual(order, [1, 5]);
+  queue.answer.resolve(9);
+  await Promise.all(waiting);
+  assert.deepEqual([order, timers.pending], [[1, 5, 9], 0]);
+});
+
 Deno.test("after a failure who can be served still is, the others fail, and the next one asks again", async () => {
   const queue = units();
   const all = Promise.allSettled([queue.request(7), queue.request(2)]);
@@ -104,8 +125,8 @@ Deno.test("after a failure who can be served still is, the others fail, and the 
 
 Deno.test("each key has its own queue, which is removed when it is empty; leases are returned at the end", async () => {
   const queues = new LeaseQueues<string, Units>();
-  const [one, two] = [queues.of("one", units), queues.of("two", units)];
-  assert.equal(queues.of("one", units), one);
+  const [one, two] = [queues.of("one", () => units()), queues.of("two", () => units())];
+  assert.equal(queues.of("one", () => units()), one);
   one.free = 5;
   const waiting = two.request(1);
   queues.forgetUnused();

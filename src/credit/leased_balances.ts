@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { SetTimer } from "../base/deadline.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
@@ -8,6 +9,7 @@ import type { LeaseRequest, LeaseReturn, LeaseStore } from "./ledger.ts";
 export interface LeasedBalancesDeps<Id> {
   store: LeaseStore<Id>;
   clock: Pick<Clock, "monotonicMs">;
+  setTimer?: SetTimer;
   newId: () => string;
   /** Identifies this process's leases across restarts (`DATA_DIR`). */
   processId: string;
@@ -160,7 +162,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   #recalls = 0;
 
   constructor(readonly accountId: Id, deps: LeasedBalancesDeps<Id>) {
-    super(deps.clock);
+    super(deps.clock, deps.setTimer);
     this.#deps = deps;
     const leaseMs = deps.leaseSeconds * 1000;
     this.lease = new AccountLease({ leaseMs, idleMs: leaseIdleMs, aheadNanos }, this.nowMs);
