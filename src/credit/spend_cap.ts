@@ -219,6 +219,8 @@ class Caps implements SpendCaps {
     const { spent, stored } = await this.#store.read({ keyIds, since, day, transactionIds });
     const hasPast = since < day || day.getUTCDate() === 1;
     for (const ledger of ledgers) {
+      // A call that didn't wait for this read has begun a new day, and moved these sums to the past.
+      if (!hasPast && ledger.day !== day.getTime()) continue;
       const sums = spent.get(ledger.keyId);
       ledger.day = day.getTime();
       ledger.dayNanos = sums?.dayNanos ?? 0n;

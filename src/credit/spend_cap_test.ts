@@ -355,6 +355,29 @@ Deno.test("a read that hangs holds a call up for a second at most, unless nothin
   assert.deepEqual(ends, ["held"]);
 });
 
+Deno.test("a read that began before midnight and ends after it counts no charge twice", async () => {
+  const { timers, clock, store, reserve, elsewhere } = setUp({ month: usd });
+  elsewhere(usd / 2n);
+  (await reserve(0n)).settle(0n);
+  timers.advance(12 * 3_600_000 - 3000);
+  (await reserve(0n)).settle(0n);
+  timers.advance(2900);
+  const late = Promise.withResolvers<void>();
+  store.hold = late.promise;
+  const before = reserve(0n);
+  await settleDown();
+  timers.advance(1000);
+  (await before).settle(0n);
+  assert.equal(clock.now().getUTCDate(), 22);
+  late.resolve();
+  await settleDown();
+  store.hold = new Promise(() => {});
+  const after = reserve(usd / 2n);
+  await settleDown();
+  timers.advance(1000);
+  (await after).settle(0n);
+});
+
 Deno.test("a store that fails otherwise is no reason to rely on what is known", async () => {
   const { clock, reserve, store } = setUp();
   (await reserve(0n)).settle(0n);
