@@ -357,7 +357,10 @@ async function firstOf<M extends CallMeter>(
         return await askCandidate(deps, plan, call, isLast);
       } catch (thrown) {
         const isOver = next === undefined || call.requestsLeft === 0;
-        if (isOver || signal.aborted || !mayAnotherAnswer(thrown)) throw thrown;
+        if (!mayAnotherAnswer(thrown)) throw thrown;
+        // A retry may be answered by another model, about which this vendor says nothing.
+        if (thrown instanceof Fault) thrown.vendorRetryAdvice = undefined;
+        if (isOver || signal.aborted) throw thrown;
         targetHealth.passed(target);
       }
     }

@@ -299,6 +299,20 @@ for (
   });
 }
 
+Deno.test("what a vendor says about retries is passed on, unless a retry may go to another model", async () => {
+  const advising = (code: Fault["code"]): Script["execute"] => () =>
+    Promise.reject(Object.assign(new Fault(code), { vendorRetryAdvice: false }));
+  const adviceOf = async (...codes: [Fault["code"], ...Fault["code"][]]) => {
+    const [one, ...others] = codes.map((code, at) => (
+      { ...[first, second][at]!, execute: advising(code) }
+    ));
+    return ((await run([one!, ...others])).reply as Fault).vendorRetryAdvice;
+  };
+  assert.equal(await adviceOf("upstream_rate_limited"), false);
+  assert.equal(await adviceOf("upstream_rate_limited", "upstream_rate_limited"), undefined);
+  assert.equal(await adviceOf("invalid_request", "upstream_rate_limited"), false);
+});
+
 Deno.test("a stream that fails after its first byte is not asked of the next candidate", async () => {
   let asked = 0;
   const { text, rows, settled } = await run([
