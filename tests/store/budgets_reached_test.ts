@@ -3,7 +3,8 @@ import type { BudgetSpan, ChangedLimits, RaisedLimit } from "../../src/budgets/b
 import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { claimReached, createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import type { Database } from "../../src/database/database.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { newAccount } from "./samples.ts";
 
 const noon = new Date("2026-11-30T12:00:00Z");
@@ -24,16 +25,21 @@ async function spentBudget(
   await budgets.set(id, {
     ...{ accountId, scope: { kind: "account", name: "" }, per, limitNanos: 100n, raised },
   }, { now: noon, prior: () => Promise.resolve(0n) });
-  const call: BudgetedCall = {
-    ...{ transactionId: crypto.randomUUID(), accountId, app: null, userId: null, createdAt: noon },
-    ...{ chargedNanos: nanos, leaseIds: [], fromLeaseNanos: 0n },
+  const spend = (chargedNanos: bigint) => {
+    const call: BudgetedCall = {
+      ...{ transactionId: crypto.randomUUID(), accountId, app: null, userId: null },
+      ...{ createdAt: noon, chargedNanos, leaseIds: [], fromLeaseNanos: 0n },
+    };
+    return database.transaction((tx) => postBudgetCharges(tx, [call]));
   };
-  await database.transaction((tx) => postBudgetCharges(tx, [call]));
+  await spend(nanos);
   /** The percentages and limits that are claimed at a time. */
   const claim = async (at: Date) =>
     (await database.transaction((tx) => claimReached(tx, at, [accountId])))
       .map(({ percent, limitNanos }) => [percent, limitNanos]);
   return Object.assign(claim, {
+    spend,
+    held: `select from budget_periods where budget_id = '${id}' for update`,
     change: (limits: ChangedLimits) => budgets.change(id, limits, { now: noon }),
   });
 }
@@ -84,5 +90,23 @@ eachDatabase(
     assert.deepEqual(await claim(noon), []);
     await claim.change({ limitNanos: 96n });
     assert.deepEqual(await claim(noon), [[80, 96n], [95, 96n], [100, 96n]]);
+  },
+);
+
+onPostgres(
+  "a limit that is changed meanwhile is the one whose percentages are claimed",
+  async (database) => {
+    const claim = await spentBudget(database, { nanos: 81n });
+    assert.deepEqual(await claim(noon), [[80, 100n]]);
+    await claim.spend(15n);
+    const [, claimed] = await startInTurn(
+      database,
+      claim.held,
+      () => claim.change({ limitNanos: 110n }),
+      () => claim(noon),
+    );
+    assert.deepEqual(claimed, []);
+    await claim.spend(9n);
+    assert.deepEqual(await claim(noon), [[95, 110n]]);
   },
 );

@@ -301,7 +301,7 @@ export async function claimReached(
   const before = new Date(now.getTime() - endedMs);
   const starts = (per: BudgetSpan) => [periodStart(per, now), periodStart(per, before)];
   const rows = await tx.query(
-    `select ${columns}, p.starts_at, p.spent_nanos, p.notified_percent
+    `select p.budget_id, p.starts_at, p.spent_nanos, p.notified_percent
      from budget_periods p join budgets b on b.id = p.budget_id
      where b.account_id = any($1::bigint[]) and b.removed_at is null and p.spent_nanos > 0
        and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
@@ -311,9 +311,15 @@ export async function claimReached(
      order by p.budget_id, p.starts_at for update of p`,
     [accountIds, starts("day"), starts("month")],
   );
+  if (rows.length === 0) return [];
+  // A statement of its own: a lock that waits for a change of the limit would see the former limit.
+  const budgets = await tx.query(`select ${columns} from budgets b where id = any($1::text[])`, [
+    rows.map((row) => row.budget_id as string),
+  ]);
+  const byId = new Map(budgets.map((row) => [row.id, readBudget(row)]));
   const all: ReachedBudget[] = [];
   for (const row of rows) {
-    const { id: budgetId, ...budget } = readBudget(row);
+    const { id: budgetId, ...budget } = byId.get(row.budget_id)!;
     const [startsAt, spentNanos] = [row.starts_at as Date, row.spent_nanos as bigint];
     // A period that has ended is judged by the limit that it ended with.
     const current = periodStart(budget.per, now);
