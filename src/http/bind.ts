@@ -327,6 +327,7 @@ function callerOf(
     trace: requestContext.trace,
     ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),
     ...(requestContext.sentText ? { sentText: requestContext.sentText } : {}),
+    ...(requestContext.tags ? { tags: requestContext.tags } : {}),
   };
 }
 

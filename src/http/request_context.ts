@@ -2,6 +2,7 @@ import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import type { Fault } from "../shared/fault.ts";
+import type { PromptTags } from "../shared/prompt_tags.ts";
 
 /** The middleware's view of a request; handlers get a `CallContext`. */
 export interface RequestContext {
@@ -29,6 +30,8 @@ export interface RequestContext {
   sourceIds?: readonly string[];
   /** The body to record, if the request has content that the caller did not send. */
   sentText?: string;
+  /** Tags that were taken out of the request. */
+  tags?: PromptTags;
 }
 
 /** Notes the error that a request is answered with. */

@@ -3,6 +3,7 @@ import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { invalidValue } from "../shared/fault.ts";
+import type { PromptTags } from "../shared/prompt_tags.ts";
 import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
@@ -82,6 +83,8 @@ export interface CallContext {
    * WebSocket.
    */
   readonly sentText?: string;
+  /** Tags that are in the body no more; they come before those that are. */
+  readonly tags?: PromptTags;
 }
 
 /** What log, response headers and idempotency see of a request's call. */

@@ -4,7 +4,7 @@ import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
-import { mergeTags } from "../shared/prompt_tags.ts";
+import { mergeTags, type PromptTags } from "../shared/prompt_tags.ts";
 import { inputTokenBounds } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
@@ -96,7 +96,7 @@ export function createRelay(deps: RelayDeps): Relay {
           const { dialect, caller, vendor } = request;
           const { step = runAtOnce } = caller;
           dialect.conversation?.own?.check(request.body);
-          const facts = await step(() => dialect.readRequest(request.body));
+          const facts = withTagsOf(caller, await step(() => dialect.readRequest(request.body)));
           const { fallbacks, sent } = await takeFallbacks(request, step);
           const { model, endUser, endUserField, session } = facts;
           return {
@@ -297,8 +297,8 @@ async function planFor(
 }
 
 /** A turn's own tags are not in the conversation any more, and come before the conversation's. */
-function withTagsOf({ tags }: RequestFacts, whole: RequestFacts): RequestFacts {
-  return { ...whole, tags: mergeTags(tags, whole.tags) };
+function withTagsOf({ tags }: { tags?: PromptTags }, whole: RequestFacts): RequestFacts {
+  return tags ? { ...whole, tags: mergeTags(tags, whole.tags) } : whole;
 }
 
 /**

@@ -101,6 +101,33 @@ Deno.test("an unstored turn or a warm-up that goes on with a stored response kee
   }
 });
 
+Deno.test("each turn of a socket has the tags of its own lines, which no vendor gets", async () => {
+  const { simulators, row, rows } = service();
+  for (const store of [true, false]) {
+    await using socket = await openSocket(service());
+    const tagsOf = async (input: unknown, previous?: string) => {
+      const user = crypto.randomUUID();
+      const events = await socket.ask({
+        ...{ model, store, input, safety_identifier: user },
+        ...(previous ? { previous_response_id: previous } : {}),
+      });
+      const sent = simulators.requests("vendor-b").at(-1)!;
+      assert.ok(!JSON.stringify(sent.body).includes("///"), JSON.stringify(sent.body));
+      const [{ transaction_id }] = await rows({ user_id: user }) as [Record<string, string>];
+      const found = await row(transaction_id!);
+      assert.deepEqual((found.request as { input: unknown }).input, input);
+      return { id: idOf(events), tags: [found.app, found.flow, found.cohort_id] };
+    };
+    const first = await tagsOf("/// APP shop\n/// COHORT c-1\n[say:one]");
+    assert.deepEqual(first.tags, ["shop", null, "c-1"]);
+    const input = [{ role: "user", content: "/// FLOW pay\n/// COHORT c-2\n[say:two]" }];
+    const second = await tagsOf(input, first.id);
+    assert.deepEqual(second.tags, ["shop", "pay", "c-2"]);
+    const third = await tagsOf("[say:three]", second.id);
+    assert.deepEqual(third.tags, ["shop", null, "c-1"]);
+  }
+});
+
 Deno.test("a stored response that goes on with an unstored one of its socket goes with its erasure", async () => {
   const { baseUrl, key, row, rows } = service();
   await using socket = await openSocket(service());

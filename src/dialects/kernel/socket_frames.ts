@@ -1,4 +1,5 @@
 import type { Steps } from "../../base/steps.ts";
+import type { PromptTags } from "../../shared/prompt_tags.ts";
 
 /** What a caller sends over a dialect's WebSocket. */
 export type ClientFrame = CreateFrame | SteerFrame | CancelFrame;
@@ -52,6 +53,8 @@ export interface SocketFrames {
    * which the endpoint refuses.
    */
   itemsOf(frame: CreateFrame): Steps<string | undefined>;
+  /** Takes the tag lines out of items, which within a conversation would be ordinary text. */
+  takeTags(itemsText: string): Steps<{ tags: PromptTags; itemsText: string }>;
   /** Returns the request with these items in place of its own, after the response `previousId`. */
   withItems(frame: CreateFrame, itemsText: string, previousId: string | undefined): CreateFrame;
   /** Returns the events that answer a warm-up. Throws if no request could follow it. */

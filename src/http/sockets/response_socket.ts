@@ -7,6 +7,7 @@ import { type SseEvent, SseSplitter } from "../../base/sse.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { errors } from "../../../contracts/kernel/errors.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
+import type { PromptTags } from "../../shared/prompt_tags.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { FoundEndpoint } from "../direct_endpoints.ts";
 import { asFault, errorReply } from "../errors.ts";
@@ -287,13 +288,11 @@ export class ResponseSocket implements FrameReceiver {
     const frame = await this.#inSteps(text, frames.readFrame(text));
     if (frame.kind !== "create") return;
     const turn = this.#turnOf(frame);
-    const own = await this.#inSteps(text, frames.itemsOf(frame));
+    const own = await this.#ownItems(frame, text);
     const before = turn ?? firstTurn(frame);
-    const itemsText = own === undefined ? undefined : joinItems(before.itemsText, own);
+    const itemsText = own && joinItems(before.itemsText, own.itemsText);
     if (frame.isWarmUp) return this.#warmUp(frame, itemsText, before);
-    const continued = turn === undefined || own === undefined
-      ? frame
-      : this.#continue(turn, frame, own, context);
+    const continued = turn && own ? this.#continue(turn, frame, own, context) : frame;
     const request = this.#requestOf(frames.bodyText(continued), running);
     // The endpoint counts the bytes that it reads in its own gate.
     message.permit?.release();
@@ -315,11 +314,28 @@ export class ResponseSocket implements FrameReceiver {
     this.#deps.turns.remember(this, this.#accountId, remembered, settled);
   }
 
-  /** Returns the request with all items so far. Notes in `context` which of them to record. */
+  /**
+   * Returns the request's items; undefined if they aren't items. Those that continue a conversation
+   * lose their tag lines, which would be ordinary text there.
+   */
+  async #ownItems(frame: CreateFrame, text: string): Promise<OwnItems | undefined> {
+    const { frames } = this.#deps;
+    const sentText = await this.#inSteps(text, frames.itemsOf(frame));
+    if (sentText === undefined) return undefined;
+    // A warm-up has no row that could have its tags.
+    const mayTag = frame.previousId !== undefined && !frame.isWarmUp;
+    if (!mayTag) return { sentText, itemsText: sentText, tags: {} };
+    return { sentText, ...await this.#inSteps(sentText, frames.takeTags(sentText)) };
+  }
+
+  /**
+   * Returns the request with all items so far. Notes in `context` which of them to record, and the
+   * request's tags.
+   */
   #continue(
     { storedId, itemsText, recordedUnits, sources }: SocketTurn,
     frame: CreateFrame,
-    own: string,
+    own: OwnItems,
     context: RequestContext,
   ): CreateFrame {
     const { frames } = this.#deps;
@@ -328,10 +344,11 @@ export class ResponseSocket implements FrameReceiver {
     const warmed = itemsText.slice(recordedUnits).replace(/^,/, "");
     const recorded = warmed === ""
       ? frame
-      : frames.withItems(frame, joinItems(warmed, own), storedId);
+      : frames.withItems(frame, joinItems(warmed, own.sentText), storedId);
     context.sentText = frames.bodyText(recorded);
+    context.tags = own.tags;
     context.sourceIds = sources;
-    return frames.withItems(frame, joinItems(itemsText, own), storedId);
+    return frames.withItems(frame, joinItems(itemsText, own.itemsText), storedId);
   }
 
   #turnOf({ previousId }: CreateFrame): SocketTurn | undefined {
@@ -521,6 +538,14 @@ function encode(text: string): Uint8Array<ArrayBuffer> {
 }
 
 type EarlierTurn = Omit<SocketTurn, "responseId">;
+
+/** A request's items as JSON text without brackets. */
+interface OwnItems {
+  readonly sentText: string;
+  /** Without the tag lines that `tags` were read from. */
+  readonly itemsText: string;
+  readonly tags: PromptTags;
+}
 
 /** The state before a request that continues no turn of its socket. */
 function firstTurn({ previousId: storedId }: CreateFrame): EarlierTurn {

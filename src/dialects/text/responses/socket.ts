@@ -3,8 +3,11 @@ import { locate } from "../../../base/json_text.ts";
 import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { SocketFrames } from "../../kernel/socket_frames.ts";
+import { jsonValue } from "../../kernel/json.ts";
+import { textWithoutTags } from "../../kernel/tag_blocks.ts";
 import { bodyTextOf, inputItemsText, readClientFrame } from "./socket/client_frame.ts";
 import { wholeEvents } from "./socket/whole_events.ts";
+import { readRequest } from "./splice.ts";
 
 /** Responses over WebSocket (openai 7.57, `ResponsesClientEvent` and `ResponsesServerEvent`). */
 export const socket: SocketFrames = {
@@ -15,6 +18,18 @@ export const socket: SocketFrames = {
   bodyText: ({ members }) => bodyTextOf(members),
 
   itemsOf: ({ members }) => inputItemsText(members.get("input")),
+
+  *takeTags(itemsText) {
+    if (!mayHaveTags.test(itemsText)) return { tags: {}, itemsText };
+    yield;
+    const [start, end] = ['{"input":[', "]}"];
+    const text = start + itemsText + end;
+    const body = jsonValue(text);
+    // The endpoint refuses it.
+    if (body === undefined) return { tags: {}, itemsText };
+    const { tags, tagBlocks } = readRequest(body);
+    return { tags, itemsText: textWithoutTags(text, tagBlocks).slice(start.length, -end.length) };
+  },
 
   withItems(frame, itemsText, previousId) {
     const members = new Map(frame.members);
@@ -98,6 +113,9 @@ export const socket: SocketFrames = {
     return finish(inputItemsText(textAt(data, ["response", "output"])));
   },
 };
+
+/** A text that begins like a tag line, whose slashes may be escaped. */
+const mayHaveTags = /"(?:\\?\/|\\u002f){3}/i;
 
 function textAt(text: string, path: readonly string[]): string | undefined {
   const range = locate(text, path);

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { finish } from "../../../base/steps.ts";
 import { writeEnvelope } from "./conversation/envelope.ts";
 import { summaryMessage, writeSummary } from "./conversation/summary.ts";
+import { socket } from "./socket.ts";
 import { readRequest } from "./splice.ts";
 import { spliceRequest } from "./splice.ts";
 
@@ -155,4 +156,27 @@ Deno.test("a summary of ours is a message to the vendor; its own and a damaged o
     spliced(text),
     JSON.stringify({ model: "up", input: [message, ...others, message], last: 1.5 }),
   );
+});
+
+Deno.test("a socket's items lose the tag lines at their beginning, and nothing else changes", () => {
+  const item = (text: string) => `{"role":"user", "content":${text}}`;
+  const output = '{"type":"function_call_output","output":"/// APP a\\nx"}';
+  const cases: [string, object, string][] = [
+    [item('"/// FLOW f\\nTwo\\u003f"'), { flow: "f" }, item('"Two\\u003f"')],
+    [item('"\\/\\u002f/ APP a\\nx"'), { app: "a" }, item('"x"')],
+    [
+      `${item('"/// APP a\\nx"')},${item('"/// APP b\\ny"')}`,
+      { app: "a" },
+      `${item('"x"')},${item('"/// APP b\\ny"')}`,
+    ],
+    [item('"Two /// FLOW f"'), {}, item('"Two /// FLOW f"')],
+    [output, {}, output],
+    // The endpoint refuses it.
+    ['{"role":"/// APP a', {}, '{"role":"/// APP a'],
+  ];
+  for (const [text, tags, itemsText] of cases) {
+    const taken = finish(socket.takeTags(text));
+    assert.deepEqual(taken.tags, tags, text);
+    assert.equal(taken.itemsText, itemsText);
+  }
 });
