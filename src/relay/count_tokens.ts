@@ -39,7 +39,7 @@ import {
   unsignedThinking,
 } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
-import type { Dialect, TokenCountEndpoint } from "../dialects/kernel/dialect.ts";
+import type { Dialect, RequestFacts, TokenCountEndpoint } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
   caller: CallContext;
@@ -82,7 +82,7 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   // As in calls, targets without a key and targets that can't carry the request are left out.
   const counts = await eachPossible(
     targets,
-    (target) => countFor(deps, { ...request, counted, plain }, target),
+    (target) => countFor(deps, { ...request, counted, plain, tagBlocks }, target),
     maxVendorRequests,
   );
   const budget = unrecordedBudget();
@@ -104,6 +104,7 @@ interface Counted extends CountRequest {
   /** The body as the dialect counts it, with prompt tags (`counted`) and without (`plain`). */
   counted: unknown;
   plain: unknown;
+  tagBlocks: RequestFacts["tagBlocks"];
 }
 
 /** A count at one vendor. Without `ask` it is estimated. */
@@ -163,11 +164,11 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
 /** Returns the body to count: without tags, and with the conversation that it continues. */
 async function withConversation(
   { storedResponses }: CountDeps,
-  { caller, dialect, bodyText, counted, plain }: Counted,
+  { caller, dialect, bodyText, counted, plain, tagBlocks }: Counted,
   sealedBy: string | undefined,
 ): Promise<unknown> {
   if (bodyText === undefined) return plain;
-  const request = { caller, dialect, body: counted, bodyText };
+  const request = { caller, dialect, body: counted, bodyText, tagBlocks };
   const { body } = await continueConversation(request, storedResponses, { sealedBy });
   if (body === counted) return plain;
   // The conversation replaces the field that names it.

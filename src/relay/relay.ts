@@ -263,7 +263,9 @@ async function planFor(
   await step(() => refuseSharedState(request, target, isManaged));
   const hasDialect = target.vendor.dialects.includes(dialect.name);
   if (!hasDialect) dialect.conversation?.requireInput?.(request.body);
-  const continued = await continueConversation(request, deps.storedResponses, {
+  const { tagBlocks } = asked;
+  const sent = { ...request, tagBlocks };
+  const continued = await continueConversation(sent, deps.storedResponses, {
     sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
     mayBeVendors: !isManaged && hasDialect,
   });

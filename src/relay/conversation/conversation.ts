@@ -1,7 +1,7 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
-import type { Conversation, Dialect } from "../../dialects/kernel/dialect.ts";
+import type { Conversation, Dialect, RequestFacts } from "../../dialects/kernel/dialect.ts";
 import { textWithoutTags, withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import type {
@@ -24,7 +24,7 @@ export type Retainer = (answerText: string) => StoredResponseFields | undefined;
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
-  request: { caller: CallContext; dialect: Dialect; body: unknown; bodyText: string },
+  request: SentRequest & { caller: CallContext; dialect: Dialect },
   store: StoredResponseStore,
   { sealedBy, mayBeVendors = false }: { sealedBy?: string | undefined; mayBeVendors?: boolean } =
     {},
@@ -71,6 +71,11 @@ interface RequestBody {
   bodyText: string;
 }
 
+interface SentRequest extends RequestBody {
+  /** The tag lines of `body`. */
+  tagBlocks: RequestFacts["tagBlocks"];
+}
+
 export interface ContinuedRequest extends RequestBody {
   /** The calls whose text was added. */
   sources: readonly string[];
@@ -80,7 +85,7 @@ export interface ContinuedRequest extends RequestBody {
 
 async function withPrevious(
   conversation: Conversation,
-  { dialect, body, bodyText }: RequestBody & { dialect: Dialect },
+  { body, bodyText, tagBlocks }: SentRequest,
   { caller, account, store, seals, mayBeVendors, isUnrecorded }: LookupDeps,
 ): Promise<ContinuedRequest> {
   const { own } = conversation;
@@ -112,7 +117,7 @@ async function withPrevious(
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const sealOf = await seals(unsealed);
   const continued = conversation.continueFrom({
-    ...withoutOwnTags(dialect, conversation, { body, bodyText }),
+    ...withoutOwnTags(conversation, { body, bodyText, tagBlocks }),
     inputItems: conversation.sealItems(inputItems, sealOf) as unknown[],
     answer: conversation.sealItems(answer, sealOf),
   });
@@ -124,11 +129,10 @@ async function withPrevious(
  * any other, for the vendor and for later turns.
  */
 function withoutOwnTags(
-  dialect: Dialect,
   { inputField }: Conversation,
-  { body, bodyText }: RequestBody,
+  { body, bodyText, tagBlocks }: SentRequest,
 ): RequestBody {
-  const blocks = dialect.readRequest(body).tagBlocks.filter(({ path }) => path[0] === inputField);
+  const blocks = tagBlocks.filter(({ path }) => path[0] === inputField);
   return { body: withoutTags(body, blocks), bodyText: textWithoutTags(bodyText, blocks) };
 }
 

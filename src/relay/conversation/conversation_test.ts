@@ -52,7 +52,9 @@ Deno.test("a turn's own tag lines don't become a part of the conversation", asyn
         }),
     } as Partial<StoredResponseStore> as StoredResponseStore;
     const caller = { header: () => undefined, principal: { account: { id: 1 }, key: {} } };
-    const request = { caller, dialect, body: JSON.parse(bodyText), bodyText };
+    const body = JSON.parse(bodyText);
+    const { tagBlocks } = dialect.readRequest(body);
+    const request = { caller, dialect, body, bodyText, tagBlocks };
     const continued = await continueConversation(request as never, store);
     const items = itemsOf(continued.body as Json) as Json[];
     assert.deepEqual(JSON.stringify(items.at(-1)).match(/"[^"]*Two[^"]*"/g), ['"Two?"']);

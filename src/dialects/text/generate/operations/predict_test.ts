@@ -15,7 +15,7 @@ Deno.test("tag lines of the prompt are read and cut; all else goes on as it is",
   assert.deepEqual(request.tags, { app: "shop" });
   assert.equal(forVendor(request, "x", predict), text.replace("/// APP shop\\n", ""));
   const empty = { instances: [{ prompt: "/// APP shop" }] };
-  assert.throws(() => requestOf(empty), /instances\[0\]\.prompt: the prompt contains only/);
+  assert.throws(() => requestOf(empty), /instances\[0\]\.prompt: there are only tag lines/);
 });
 
 Deno.test("set aside is what the vendor may draw: four where nobody says how many", () => {
