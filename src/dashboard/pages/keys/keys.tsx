@@ -285,9 +285,11 @@ function keyColumns(now: Date): CsvColumns<SpendingKey> {
 export const capColumns: CsvColumns<SpendingKey> = {
   name: ({ name }) => name,
   prefix: ({ prefix }) => prefix,
-  spent_day_usd: ({ capDayNanos, spent }) => amount(capDayNanos && (spent?.dayNanos ?? 0n)),
+  spent_day_usd: ({ capDayNanos, spent }) =>
+    amount(capDayNanos === null ? null : spent?.dayNanos ?? 0n),
   cap_day_usd: ({ capDayNanos }) => amount(capDayNanos),
-  spent_month_usd: ({ capMonthNanos, spent }) => amount(capMonthNanos && (spent?.monthNanos ?? 0n)),
+  spent_month_usd: ({ capMonthNanos, spent }) =>
+    amount(capMonthNanos === null ? null : spent?.monthNanos ?? 0n),
   cap_month_usd: ({ capMonthNanos }) => amount(capMonthNanos),
 };
 
