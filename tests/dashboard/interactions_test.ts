@@ -351,6 +351,9 @@ Deno.test("a view is exported as it is shown", async () => {
     assert.deepEqual([status, location], [303, `${list}?from=31+Feb+2026`]);
   }
   assert.equal(await audit(), 3, "nothing was exported");
+  // A span without calls is read as it stands: browsers would save the list under the file's name.
+  const reversed = await owner.get(`${list}/csv?from=2026-11-20&to=2026-11-10`);
+  assert.deepEqual([reversed.status, reversed.text.trim().split("\r\n").length], [200, 1]);
 });
 
 Deno.test("another account's calls are nothing here", async () => {

@@ -21,20 +21,20 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${listPath}/export`, "member", async (request) => {
     const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
     const view = readView(request.fields, request.now);
-    if (view.problems.length > 0) return toProblems(request);
+    if (view.unused.size > 0) return toProblems(request);
     const answer = await fileOf(ctx, request, view, { format });
     await request.record("interactions.exported", format.toUpperCase(), describe(view.fields));
     return answer;
   }, { ownLinksAt: listPath });
   app.get(`${listPath}/csv`, "viewer", async (request) => {
     const view = viewOf(request);
-    if (view.problems.length > 0) return toProblems(request);
+    if (view.unused.size > 0) return toProblems(request);
     const columns = columnsWithoutPayloads("interactions");
     return await fileOf(ctx, request, view, { format: "csv", columns });
   });
 }
 
-/** A file without a filter that can't be read would pass for the filtered one; the list says why. */
+/** A file without a filter that is ignored would pass for the filtered one; the list says why. */
 function toProblems({ fields }: PageRequest): Response {
   const location = viewAddress(listPath, fields);
   return new Response(null, { status: 303, headers: { location } });
