@@ -59,28 +59,25 @@ export function restLines(
   values: readonly UsageSums[],
   erased: ErasedSums,
 ): BreakdownRow[] {
-  // Not below zero: calls may have come in after the total was read.
-  const left = usageBy(
-    (name) => Math.max(0, values.reduce((rest, one) => rest - one[name], total[name])),
+  const left = leftOf(total, values);
+  if (left.calls <= erased.calls) {
+    return erased.calls === 0 ? [] : [{ ...left, ...erased, value: "(erased)" }];
+  }
+  const line = { ...noUsage, ...erased, value: "(erased)" };
+  const others = { ...leftOf(total, [...values, line]), value: "(others)" };
+  return erased.calls === 0 ? [others] : [others, line];
+}
+
+/** Returns the total without these; no sum below zero, as calls may have come in since its read. */
+function leftOf(total: UsageSums, listed: readonly UsageSums[]): UsageSums {
+  return usageBy(
+    (name) => Math.max(0, listed.reduce((rest, one) => rest - one[name], total[name])),
     (name) => {
-      const rest = values.reduce((nanos, one) => nanos - one[name], total[name]);
+      const rest = listed.reduce((nanos, one) => nanos - one[name], total[name]);
       return rest < 0n ? 0n : rest;
     },
     noUsage.latency,
   );
-  if (left.calls <= erased.calls) {
-    return erased.calls === 0 ? [] : [{ ...left, ...erased, value: "(erased)" }];
-  }
-  const others = {
-    ...left,
-    calls: left.calls - erased.calls,
-    costNanos: left.costNanos - erased.costNanos,
-    chargedNanos: left.chargedNanos - erased.chargedNanos,
-  };
-  return [
-    { ...others, value: "(others)" },
-    ...(erased.calls === 0 ? [] : [{ ...noUsage, ...erased, value: "(erased)" }]),
-  ];
 }
 
 /** Answers with the charts' hours, days or weeks as CSV, with refused calls beside them. */

@@ -24,4 +24,7 @@ Deno.test("the lines of a breakdown's file add up to the total, whichever values
   ]);
   assert.deepEqual(lines(none, [total]), []);
   assert.deepEqual(lines(none, [sums(11, 3, 1100n, 550n)]), [], "a call came in meanwhile");
+  const dear = [sums(7, 3, 900n, 490n)];
+  const noLess = [["(others)", 2, 0, 100n, 0n], ["(erased)", 1, 0, 0n, 50n]];
+  assert.deepEqual(lines({ calls: 1, costNanos: 50n, chargedNanos: 50n }, dear), noLess);
 });
