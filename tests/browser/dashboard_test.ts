@@ -173,6 +173,17 @@ Deno.test("what was typed when the session ended is there again after sign-in, a
   assert.equal(await page.isChecked("input[value=chat]"), false);
   await page.reload();
   assert.equal(await page.inputValue("#name"), "");
+  // What was typed in a part that opens isn't sent again unseen.
+  await page.goto(`${service.baseUrl}/dashboard/exports/new`);
+  await page.click("main summary");
+  await page.fill("#filter_app", "shop");
+  await context.clearCookies();
+  await page.click("main form button[type=submit]");
+  await page.waitForURL("**/sign-in?*unsent=1");
+  await context.addCookies([...cookies]);
+  await page.goto(`${service.baseUrl}/dashboard/exports/new`);
+  assert.equal(await page.inputValue("#filter_app"), "shop");
+  assert.ok(await page.isVisible("#filter_app"));
   // A form that was sent isn't filled in again, also where its page is the next one.
   await page.goto(`${service.baseUrl}/dashboard/settings/people`);
   await page.fill("#email", "new@example.com");

@@ -71,6 +71,8 @@ function restore() {
     else if (!/^(hidden|password|submit)$/.test(field.type) && fields.has(field.name)) {
       field.value = fields.get(field.name);
     }
+    // As after an error, so that nothing is sent again unseen.
+    if (fields.get(field.name)) field.closest("details")?.toggleAttribute("open", true);
   }
 }
 
