@@ -47,6 +47,12 @@ Deno.test("the caller's own tool search is a function, its calls and results are
   ]);
   const nothing = decode([call, { ...found, tools: [] }]).turns.at(-1);
   assert.match(JSON.stringify(nothing), /No tool was found/);
+  const hosted = [{ type: "mcp", server_label: "x" }, { ...lookup, name: "other" }];
+  const mixed = decode([call, { ...found, tools: hosted }]);
+  assert.match(JSON.stringify(mixed.turns.at(-1)), /"text":"Tool other is loaded."/);
+  assert.deepEqual(mixed.unsupported.map(({ path, weight }) => [path, weight]), [
+    ["input[2].tools[0]", "meaning"],
+  ]);
 });
 
 Deno.test("a tool search by the vendor is left out, and so are its calls", () => {

@@ -248,9 +248,12 @@ function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
     const call = { type: "tool-call", id, name, arguments: input, custom: false, path } as const;
     return addPart(into.turns, "assistant", call, path);
   }
-  const found = foundTools(item, path).map(({ tool, namespace, path }) =>
-    `Tool ${into.names.of(namespace, requiredText(tool, "name", path))} is loaded.`
-  );
+  const found = foundTools(item, path)
+    // A tool that the vendor runs has no name; other vendors' models can't call it.
+    .filter(({ type }) => type === "function" || type === "custom")
+    .map(({ tool, namespace, path }) =>
+      `Tool ${into.names.of(namespace, requiredText(tool, "name", path))} is loaded.`
+    );
   const parts = (found.length > 0 ? found : ["No tool was found."])
     .map((text) => ({ type: "text" as const, text, path }));
   addPart(
