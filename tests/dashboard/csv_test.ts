@@ -224,7 +224,12 @@ Deno.test("a list of several pages is a whole file", async () => {
   assert.ok(shown.length > 55);
   const { text: found } = await owner.get("/dashboard/keys?q=MANY+7");
   assert.deepEqual(idsIn(found).length, 1);
+  const [, file] = /href="(\/dashboard\/keys\/csv[^"]*)"/.exec(found) ?? [];
+  assert.deepEqual(readCsv((await owner.get(file!)).text).map(({ name }) => name), ["many 7"]);
   assert.match((await owner.get("/dashboard/keys?q=none%25")).text, /No key found/);
+  // The search is cut within the last character.
+  const long = await owner.get(`/dashboard/keys?q=${"a".repeat(199)}${encodeURIComponent("😀")}`);
+  assert.match(long.text, /No key found/);
   const [capped] = keys.filter(({ name }) => name === `'${formula}`);
   assert.equal(capped?.cap_day_usd, "5.000000000");
   assert.match(capped?.spent_day_usd ?? "", /^\d\.\d{9}$/);

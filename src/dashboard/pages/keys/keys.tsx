@@ -41,11 +41,10 @@ import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 /** The page with the list of keys, and the pages to revoke and to rotate one. */
 export function keyRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/keys", "viewer", (request) => listPage(ctx, request));
-  app.get(
-    "/dashboard/keys/csv",
-    "viewer",
-    (request) => csvFile("api-keys", keyColumns(request.now), keysWithSpend(ctx, request, {})),
-  );
+  app.get("/dashboard/keys/csv", "viewer", (request) => {
+    const keys = keysWithSpend(ctx, request, { search: searchOf(request) });
+    return csvFile("api-keys", keyColumns(request.now), keys);
+  });
   confirmationRoutes(app, {
     ...{ path: "/dashboard/keys/:id/revoke", back: "/dashboard/keys" },
     ...{ role: "member", section: "keys", title: "Revoke key", button: "Revoke" },
@@ -76,17 +75,17 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const cursor = readTimeCursor(request.query("after"));
-  const search = request.query("q")?.trim().slice(0, 200) ?? "";
+  const search = searchOf(request);
   const found = await ctx.keys.list(request.accountId, {
     limit: pageRows + 1,
-    ...(cursor ? { after: { createdAt: cursor.at, id: cursor.id } } : {}),
-    ...(search === "" ? {} : { search }),
+    after: cursor && { createdAt: cursor.at, id: cursor.id },
+    search,
   });
   const keys = found.slice(0, pageRows);
   const last = found.length > pageRows ? keys.at(-1)! : undefined;
   const spent = await keySpend(ctx.spend, keys, request.now);
-  const isWhole = cursor === undefined && search === "" && last === undefined;
-  const query = search === "" ? "" : `q=${encodeURIComponent(search)}&`;
+  const isWhole = cursor === undefined && search === undefined && last === undefined;
+  const query = search === undefined ? "" : String(new URLSearchParams({ q: search }));
   return {
     title: "API Keys",
     section: "keys",
@@ -96,12 +95,13 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
       <>
         {isWhole ? null : <KeySearch search={search} />}
         {keys.length > 0
-          ? keyTable(keys, { spent, request, vendors: ctx.vendorNames })
+          ? keyTable(keys, query && `?${query}`, { spent, request, vendors: ctx.vendorNames })
           : isWhole
           ? <NoKeys may={request.may("member")} />
           : <NoneFound />}
         <Older
-          href={last && `/dashboard/keys?${query}after=${timeCursor(last.createdAt, last.id)}`}
+          href={last &&
+            `/dashboard/keys?after=${timeCursor(last.createdAt, last.id)}${query && `&${query}`}`}
         />
       </>
     ),
@@ -110,8 +110,12 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
 
 const pageRows = 50;
 
+function searchOf(request: PageRequest): string | undefined {
+  return request.query("q")?.trim().slice(0, 200) || undefined;
+}
+
 /** Finds a key among those of all pages. */
-function KeySearch({ search }: { search: string }) {
+function KeySearch({ search }: { search: string | undefined }) {
   return (
     <search>
       <form method="get" action="/dashboard/keys" class="inline panel">
@@ -254,11 +258,15 @@ interface ShownKeys {
   vendors: VendorNames;
 }
 
-function keyTable(keys: readonly KeyRow[], { spent, ...shown }: ShownKeys) {
+function keyTable(
+  keys: readonly KeyRow[],
+  query: string,
+  { spent, ...shown }: ShownKeys,
+) {
   const { request } = shown;
   const head = request.may("member") ? [...columns, actionsColumn()] : columns;
   return (
-    <Table label="API keys" head={head} csv="/dashboard/keys/csv" cards>
+    <Table label="API keys" head={head} csv={`/dashboard/keys/csv${query}`} cards>
       {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} {...shown} />)}
     </Table>
   );
