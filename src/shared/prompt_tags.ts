@@ -46,10 +46,20 @@ export function readTags(text: string, param?: string): { tags: PromptTags; leng
 /** Reads the tags of a prompt, which must have more than them. */
 export function readPromptTags(text: string, param: string): ReturnType<typeof readTags> {
   const block = readTags(text, param);
-  if (block.length > 0 && block.length === text.length) {
-    throw invalidValue(param, "there are only tag lines, and no text after them in this field");
-  }
+  if (block.length > 0 && block.length === text.length) throw onlyTags(param);
   return block;
+}
+
+/** Cuts the tags off a prompt that is all there is: white space after them is no prompt either. */
+export function cutPromptTags(text: string, param: string): { tags: PromptTags; text: string } {
+  const { tags, length } = readTags(text, param);
+  const rest = text.slice(length);
+  if (rest.trim() === "") throw onlyTags(param);
+  return { tags, text: rest };
+}
+
+function onlyTags(param: string): Fault {
+  return invalidValue(param, "there are only tag lines, and no text after them in this field");
 }
 
 /** The first value of each tag, sources in order: system text, then user text. */

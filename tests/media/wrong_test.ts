@@ -46,7 +46,7 @@ const wrongImages: readonly Wrong[] = [
   { body: {}, code: "missing_required_field", param: "prompt" },
   { body: { prompt: "x" }, code: "missing_required_field", param: "provider" },
   { body: { ...image, prompt: "  " }, param: "prompt" },
-  { body: { ...image, prompt: "/// APP shop\n" }, param: "prompt", words: ["only tag lines"] },
+  { body: { ...image, prompt: "/// APP shop\n \n" }, param: "prompt", words: ["only tag lines"] },
   { body: { ...image, prompt: "x".repeat(32_001) }, param: "prompt", words: ["32000"] },
   { body: { ...image, provider: "vendor-z" }, param: "provider", words: vendorsThatDraw },
   { body: { ...image, provider: "vendor-c" }, param: "provider", words: vendorsThatDraw },

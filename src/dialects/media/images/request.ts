@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { imageRequest } from "../../../../contracts/media/images.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { type PromptTags, readPromptTags } from "../../../shared/prompt_tags.ts";
+import { cutPromptTags, type PromptTags } from "../../../shared/prompt_tags.ts";
 import type { ImageAsk, Reference } from "../../kernel/image_codec.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { base64Source, mediaSource } from "../../kernel/media_source.ts";
@@ -17,7 +17,7 @@ export function readImageRequest(
   body: ImageBody,
   target: { model: string; options: JsonRecord },
 ): ImageAsk & { readonly tags: PromptTags } {
-  const { tags, length } = readPromptTags(body.prompt, "prompt");
+  const { tags, text: prompt } = cutPromptTags(body.prompt, "prompt");
   const size = body.size == null || body.size === "auto" ? undefined : readAskedSize(body.size);
   const ratio = body.aspect_ratio ?? undefined;
   if (size && size !== noSize && ratio !== undefined && !isOfRatio(size, readRatio(ratio))) {
@@ -29,7 +29,7 @@ export function readImageRequest(
   return {
     ...target,
     tags,
-    prompt: body.prompt.slice(length),
+    prompt,
     count: body.n ?? 1,
     size,
     ratio,

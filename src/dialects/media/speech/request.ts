@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { speechRequest } from "../../../../contracts/media/speech.ts";
 import { Fault, invalidValue } from "../../../shared/fault.ts";
-import { type PromptTags, readPromptTags } from "../../../shared/prompt_tags.ts";
+import { cutPromptTags, type PromptTags } from "../../../shared/prompt_tags.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 
@@ -25,11 +25,9 @@ export function readSpeechRequest(
   if (body.voice != null && body.speakers != null) {
     throw invalidValue("voice", "expected one voice, or speakers with a voice each, not both");
   }
-  const { tags, length } = readPromptTags(text, body.input == null ? "text" : "input");
   return {
     ...target,
-    tags,
-    text: text.slice(length),
+    ...cutPromptTags(text, body.input == null ? "text" : "input"),
     voice: body.voice ?? undefined,
     instructions: body.instructions ?? undefined,
     format: body.response_format ?? undefined,
