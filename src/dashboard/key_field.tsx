@@ -1,16 +1,17 @@
-import type { KeyRow } from "../keys/key_service.ts";
+import type { KeyFilter, KeyRow } from "../keys/key_service.ts";
 import type { PageContext } from "./bind.tsx";
 import { type Option, SelectField, type Shown, TextField } from "./fields.tsx";
 
 /** With more keys, a form asks for a key's id: a list of them all would be megabytes. */
 const maxOffered = 200;
 
-/** Returns the keys that a form offers to choose from; undefined if the account has too many. */
+/** Returns the keys that a form offers to choose from; undefined if there are too many. */
 export async function offeredKeys(
   { keys }: Pick<PageContext, "keys">,
   accountId: number,
+  filter: Pick<KeyFilter, "isInUse"> = {},
 ): Promise<readonly KeyRow[] | undefined> {
-  const offered = await keys.list(accountId, { limit: maxOffered + 1 });
+  const offered = await keys.list(accountId, { ...filter, limit: maxOffered + 1 });
   return offered.length > maxOffered ? undefined : offered;
 }
 

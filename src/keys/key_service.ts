@@ -43,6 +43,8 @@ export interface KeyFilter {
   search?: string | undefined;
   /** Only keys with a cap that aren't revoked. */
   isCapped?: boolean;
+  /** Only keys that are neither revoked nor expired. */
+  isInUse?: boolean;
   /** Only keys that these people made. */
   madeBy?: readonly string[];
 }

@@ -115,6 +115,8 @@ eachDatabase(
     assert.deepEqual(await list({ madeBy: [] }), []);
     await keyService.revoke(account.id, "c");
     assert.deepEqual(await list({ isCapped: true }), ["b"]);
+    await database.query("update api_keys set expires_at = created_at where id = 'e'", []);
+    assert.deepEqual(await list({ isInUse: true, limit: 2 }), ["a", "d"]);
     const names = await keyService.names(account.id, ["a", "f", "none", "\0"]);
     assert.deepEqual([...names], [["a", "Shop_a"]], "another account's keys have no name");
   },

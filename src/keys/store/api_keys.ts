@@ -38,7 +38,7 @@ export function createApiKeys(database: Database): ApiKeyStore {
       const rows = await database.query(
         `select ${keyColumns} from api_keys
          where account_id = $1 and (cap_day_nanos is not null or cap_month_nanos is not null)
-           and ${isUsable}
+           and ${isUsableKey}
          order by created_at, id`,
         [accountId],
       );
@@ -117,11 +117,12 @@ export async function revokeKey(
   return row && readKey(row);
 }
 
-const isUsable = "revoked_at is null and (expires_at is null or expires_at > clock_timestamp())";
+export const isUsableKey =
+  "revoked_at is null and (expires_at is null or expires_at > clock_timestamp())";
 
 export async function usableHashes(database: Queryable): Promise<string[]> {
   const rows = await database.query(
-    `select hash from api_keys where ${isUsable}`,
+    `select hash from api_keys where ${isUsableKey}`,
     [],
   );
   return rows.map(({ hash }) => String(hash));

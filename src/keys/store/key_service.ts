@@ -1,7 +1,15 @@
 import type { ApiKey } from "../api_key.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import type { KeyFilter, KeyRow, KeyService } from "../key_service.ts";
-import { changeKey, insertKey, keyColumns, keyColumnsOfK, readKey, revokeKey } from "./api_keys.ts";
+import {
+  changeKey,
+  insertKey,
+  isUsableKey,
+  keyColumns,
+  keyColumnsOfK,
+  readKey,
+  revokeKey,
+} from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
@@ -107,7 +115,7 @@ async function read(
   database: Queryable,
   analytics: LastUses,
   accountId: number,
-  { id, limit, after, search, isCapped, madeBy }: KeyFilter & { id?: string },
+  { id, limit, after, search, isCapped, isInUse, madeBy }: KeyFilter & { id?: string },
 ): Promise<KeyRow[]> {
   // The rows are chosen first, so that a page's notes are looked up, not those of all keys. Times
   // are compared in milliseconds, as the cursor has them.
@@ -126,7 +134,8 @@ async function read(
            or revoked_at is null and (cap_day_nanos is not null or cap_month_nanos is not null))
          and ($7::text[] is null
            or id in (select api_key_id from api_key_notes where made_by = any($7::text[])))
-       order by made_at desc, id desc limit $8::int
+         and (not $8::boolean or ${isUsableKey})
+       order by made_at desc, id desc limit $9::int
      ) k left join api_key_notes n on n.api_key_id = k.id
        left join people p on p.id = n.made_by
      order by k.made_at desc, k.id desc`,
@@ -138,7 +147,7 @@ async function read(
         after?.id ?? null,
         sanitizeText(search ?? null),
       ],
-      ...[isCapped ?? false, madeBy ?? null, limit ?? null],
+      ...[isCapped ?? false, madeBy ?? null, isInUse ?? false, limit ?? null],
     ],
     { forceCustomPlan: true },
   );

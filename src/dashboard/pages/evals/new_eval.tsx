@@ -134,8 +134,12 @@ async function formPage(
   shown: Shown,
   estimated?: EvalEstimate,
 ): Promise<Page> {
-  const keys = await offeredKeys(ctx, request.accountId);
-  const usable = keys?.filter((key) => isUsable(key, request.now));
+  const [keys, inUse] = await Promise.all([
+    offeredKeys(ctx, request.accountId),
+    // Rotated keys add up: those must not keep the ones in use from being offered.
+    offeredKeys(ctx, request.accountId, { isInUse: true }),
+  ]);
+  const usable = inUse?.filter((key) => isUsable(key, request.now));
   return {
     title: "New evaluation",
     section: "evals",
