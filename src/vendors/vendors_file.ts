@@ -16,7 +16,7 @@ const dialect = z.enum(dialectNames);
 const file = z.array(z.strictObject({
   label: name,
   aliases: z.array(name).default([]),
-  base_url: z.string().refine(isBaseUrl, `expected ${baseUrlForm}`),
+  base_url: z.string().trim().refine(isBaseUrl, `expected ${baseUrlForm}`),
   api_key_env: z.string().regex(/^[A-Za-z_]\w*$/, "expected a variable's name").optional(),
   dialects: z.array(dialect).min(1),
   translate_to: dialect.optional(),

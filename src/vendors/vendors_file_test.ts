@@ -39,6 +39,7 @@ Deno.test("aliases, key and models path may be left out; slashes at the end don'
   ]);
   assert.equal(parse([{ ...row, api_key_env: "UNSET" }])[0]?.apiKey, undefined);
   assert.equal(parse([{ ...row, models_path: "/v2/list" }])[0]?.modelsPath, "/v2/list");
+  assert.equal(parse([{ ...row, base_url: " https://x/v1/ \n" }])[0]?.baseUrl, "https://x/v1");
   assert.deepEqual(parse([]), []);
 });
 
