@@ -190,6 +190,10 @@ const unknownScope: [string[], RegExp][] = [
   [["migrat"], /^Unknown command 'migrat'\. Did you mean 'migrate'\?$/],
   [["constructor"], /^Unknown command 'constructor'\.$/],
   [["--frob"], /^Unknown command '--frob'\./],
+  [
+    [...create, "--models", "vendor-b/gpt-x", "vendor-b/gpt-x,openai/gpt-y"],
+    /^--models: no model has the name 'vendor-b\/gpt-x,openai\/gpt-y'$/,
+  ],
   [["key", "create"], /--name is missing/],
   [["key", "create", "--name", "  "], /--name is missing/],
   [["key", "create", "--name", "x".repeat(201)], /--name: at most 200 characters/],

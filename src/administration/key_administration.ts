@@ -41,7 +41,10 @@ export async function createApiKey(
     throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
   }
   for (const [index, model] of options.models.entries()) {
-    if (!await deps.isModel(account.id, model)) throw noModel(`models[${index}]`, model);
+    // After a vendor's label any name leads to a model, also a list with commas.
+    if (model.includes(",") || !await deps.isModel(account.id, model)) {
+      throw noModel(`models[${index}]`, model);
+    }
   }
   if (options.expiresAt && options.expiresAt <= deps.clock.now()) {
     throw new OptionError("expires", "expected a time in the future");
