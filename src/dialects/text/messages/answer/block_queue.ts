@@ -10,8 +10,14 @@ export class BlockQueue {
   readonly #style: BlockStyle;
   #index = 0;
   #current: { block: number; writer: BlockWriter } | undefined;
-  /** Events of waiting blocks, in the order in which the blocks started. */
+  /** Events of waiting blocks. */
   readonly #waiting = new Map<number, BlockEvent[]>();
+  /**
+   * All blocks that had to wait, in the order in which they started. A Map has that order too, but
+   * finding its first entry passes over those that were deleted.
+   */
+  readonly #order: number[] = [];
+  #position = 0;
 
   constructor(style: BlockStyle) {
     this.#style = style;
@@ -22,6 +28,7 @@ export class BlockQueue {
     if (event.type === "block-start") {
       if (this.#current) {
         this.#waiting.set(event.block, [event]);
+        this.#order.push(event.block);
         return "";
       }
       return this.#open(event);
@@ -68,15 +75,15 @@ export class BlockQueue {
   /** Writes the waiting blocks that have ended, and opens the first that hasn't. */
   #next(): string {
     let text = "";
-    for (const [block, events] of this.#waiting) {
+    while (!this.#current && this.#position < this.#order.length) {
+      const block = this.#order[this.#position++]!;
+      const [start, ...rest] = this.#waiting.get(block) ?? [];
       this.#waiting.delete(block);
-      const [start, ...rest] = events;
       if (start?.type !== "block-start") continue;
       text += this.#open(start);
       for (const event of rest) {
         text += event.type === "block-end" ? this.#closeCurrent(event) : this.#write(event);
       }
-      if (this.#current) break;
     }
     return text;
   }
