@@ -202,16 +202,18 @@ export function FormError({ fieldErrors }: { fieldErrors: FieldErrors }) {
     : <p class="notice notice-failed" role="alert">{fieldErrors[""]}</p>;
 }
 
-/** The form's submit button, and the link back. */
-export function FormButtons({ children, back, cancel = "Cancel", tone = "primary" }: {
+/** The form's submit button, a further one, and the link back. */
+export function FormButtons({ children, back, cancel = "Cancel", further, tone = "primary" }: {
   children?: Child;
   back: string;
   cancel?: string;
+  further?: Child;
   tone?: "primary" | "danger";
 }) {
   return (
     <div class="buttons">
       <button type="submit" class={`button button-${tone}`}>{children}</button>
+      {further}
       <a class="button" href={back}>{cancel}</a>
     </div>
   );

@@ -82,6 +82,12 @@ Deno.test("a deletion is counted first, takes the number typed, and leaves a rec
   const rows = () => world().rows({ user_id: "who-goes" });
   assert.equal((await rows()).length, 2, "a dry run deletes nothing");
 
+  assert.match(dry.text, /<button [^>]*name="change"/);
+  const back = await owner.submit(form, form, { ...wanted, reason: "Request <4711>", change: "1" });
+  assert.equal(back.status, 200);
+  assert.match(back.text, /Step 1 of 2/);
+  assert.match(back.text, /value="who-goes"/, "the selection can be changed");
+
   const confirmed = { ...wanted, reason: "Request <4711>", expected: "2" };
   for (const confirm of ["", "3", "yes", "delete"]) {
     const refused = await owner.submit(form, "/dashboard/deletion", { ...confirmed, confirm });

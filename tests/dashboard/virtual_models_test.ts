@@ -104,9 +104,9 @@ const wrong: [string, Record<string, string>, string, RegExp][] = [
   ["no targets", { name: "w", targets: "" }, "targets", /Expected a list of 1 to 20 targets/],
   [
     "an unknown model",
-    { name: "w", targets: "gpt-4.1\ngpt-41" },
+    { name: "w", targets: "gpt-4.1\r\n\r\ngpt-4.1\r\n gpt-41" },
     "targets",
-    /Line 2: .*Did you mean/,
+    /Line 4: .*Did you mean/,
   ],
   [
     "a weight of 0",

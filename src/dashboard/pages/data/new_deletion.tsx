@@ -85,6 +85,10 @@ function fieldOf(param: string): string {
 
 async function dryRun(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { accountId } = request;
+  // The second step leads back here with what was chosen.
+  if (form.text("change") !== "") {
+    return formPage(request, { values: form.values(), fieldErrors: {} });
+  }
   const { done, fieldErrors } = await submitOrExplain(async () => {
     const wanted = wantedOf(form);
     return { wanted, counts: await ctx.deletions.count({ accountId, ...wanted }) };
@@ -198,13 +202,23 @@ function confirmPage(
               {...describedBy("confirm", { error: error !== undefined })}
             />
           </Field>
-          <FormButtons back={`${address}/new`} tone="danger">
+          <FormButtons back={address} tone="danger" further={<ChangeButton />}>
             {total === 0 ? "Record it" : `Delete ${counted(total, "row")}`}
           </FormButtons>
         </PostForm>
       </>
     ),
   };
+}
+
+/** Leads back to the first step with its values. */
+function ChangeButton() {
+  const action = `${address}/new`;
+  return (
+    <button type="submit" class="button" name="change" value="1" formaction={action} formnovalidate>
+      Change selection
+    </button>
+  );
 }
 
 /** Returns the selectors to show before the deletion, since deleted rows can't be restored. */

@@ -117,7 +117,11 @@ function Caps({ caps }: { caps: readonly CapUse[] }) {
           </ul>
         )}
       {caps.length > shown.length
-        ? <p class="muted">{`${counted(caps.length - shown.length, "other cap")} less used.`}</p>
+        ? (
+          <p class="muted">
+            {`${counted(caps.length - shown.length, "other cap")}, not used more.`}
+          </p>
+        )
         : null}
     </div>
   );

@@ -91,7 +91,7 @@ async function set(
     await ctx.virtualModels.set(accountId, name, json, note);
   } catch (thrown) {
     if (!(thrown instanceof OptionError)) throw thrown;
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown) };
+    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown, form) };
     return { ...formPage(ctx, request, kind, shown), status: 400 };
   }
   const text = `Calls to ${name} go to its targets from now on.`;
@@ -110,11 +110,15 @@ function requestOf(form: Form) {
   return { targets, fallbacks, ...form.filled("stick_by") };
 }
 
-/** Returns the error by the form's field; for a list it names the line. */
-function fieldErrorsOf({ field, problem }: OptionError): FieldErrors {
+/** Returns the error by the form's field; for a list it names the line, as it was typed. */
+function fieldErrorsOf({ field, problem }: OptionError, form: Form): FieldErrors {
   const [, list = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
   const text = `${sentence(problem)}.`;
-  return { [list]: index === undefined ? text : `Line ${Number(index) + 1}: ${text}` };
+  if (index === undefined) return { [list]: text };
+  const typed = form.values()[list]?.[0] ?? "";
+  const entry = listOf(typed)[Number(index)];
+  const line = typed.split(/\r\n?|\n/).findIndex((one) => one.trim() === entry) + 1;
+  return { [list]: `Line ${line}: ${text}` };
 }
 
 function valuesOf({ targets, fallbacks, stickBy }: VirtualModelDefinition): Shown["values"] {
