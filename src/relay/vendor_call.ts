@@ -1,5 +1,4 @@
 import type { Clock } from "../base/clock.ts";
-import { parseExactly } from "../base/exact_json.ts";
 import { parsing } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import type { Log } from "../base/log.ts";
@@ -13,11 +12,13 @@ import {
   type RequestBytes,
   type Upstream,
   type UpstreamAnswer,
+  type UpstreamRefusal,
 } from "../vendors/upstream.ts";
 import { type Call, maxVendorRequests } from "./call.ts";
 import { type EndpointRefusal, type PlanAgain, readEndpointRefusal } from "./plan/plan_call.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 import type { Secret } from "../base/secret.ts";
+import { jsonValue } from "../dialects/kernel/json.ts";
 import { readVendorError, type VendorError } from "../dialects/kernel/vendor_error.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Mode, VendorAttempt } from "../shared/interaction.ts";
@@ -416,6 +417,7 @@ async function sendToVendor(
       retry: request.once !== true,
       maxTries: Math.max(1, budget.left),
       retryLimited,
+      isFinal: (refusal, body) => isQuotaUsedUp({ clock }, access, refusal, body),
       onTry(entry) {
         tries++;
         const attempt = attemptOf(access, entry);
@@ -435,6 +437,18 @@ async function sendToVendor(
     }
     throw thrown;
   }
+}
+
+/** Whether a 429 says that a quota is used up, and names no time after which it isn't. */
+function isQuotaUsedUp(
+  { clock }: Pick<AskVendorDeps, "clock">,
+  access: VendorAccess,
+  { status, headers }: UpstreamRefusal,
+  body: string,
+): boolean {
+  if (retryAfterMs(headers, clock.now()) !== undefined) return false;
+  const { code } = access.fault({ ...readVendorError(jsonValue(body), status), status });
+  return code === "upstream_quota_exhausted" || code === "vendor_quota_exhausted";
 }
 
 /** Statuses by which vendors refuse or limit a key. */
@@ -499,11 +513,7 @@ export async function readRefusal(
       // An unreadable body: the status is enough.
       return "";
     });
-  try {
-    return { json: parseExactly(text), text };
-  } catch {
-    return { json: undefined, text };
-  }
+  return { json: jsonValue(text), text };
 }
 
 /** Returns a refusal as the caller gets it, and logs one of the service's own key. */

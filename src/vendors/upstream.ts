@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
+import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../shared/fault.ts";
-import { attempt, type AttemptRequest, type Exchange } from "./upstream_attempt.ts";
+import { attempt, type AttemptRequest, type BodySink, type Exchange } from "./upstream_attempt.ts";
 import { AttemptFailure, UpstreamAborted } from "./upstream_failure.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { createConnector } from "./http1/connect.ts";
@@ -47,6 +48,11 @@ export interface UpstreamRequest {
   readonly maxTries?: number;
   /** False: a 429 is final, whatever `retry` says. */
   readonly retryLimited?: boolean;
+  /**
+   * Whether a 429 is final although it may be retried, such as that of a used-up quota. Asked during
+   * the back-off if the whole body has come and has at most 64 KiB.
+   */
+  readonly isFinal?: (refusal: UpstreamRefusal, body: string) => boolean;
   /** Called with each try that has ended, also where the call rejects in the end. */
   readonly onTry?: (entry: AttemptLogEntry) => void;
   /** Called once the call has rejected, or the answer's body is over: read, failed or destroyed. */
@@ -54,6 +60,8 @@ export interface UpstreamRequest {
   /** How long the vendor may be silent, first byte included, if that is longer than usual. */
   readonly silenceMs?: number;
 }
+
+export type UpstreamRefusal = Pick<UpstreamAnswer, "status" | "headers">;
 
 export interface UpstreamAnswer {
   readonly status: number;
@@ -168,12 +176,14 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
       if (outcome instanceof AttemptFailure) throw outcome.fault;
       return answerOf(client, outcome, request, log);
     }
-    const discard = outcome instanceof AttemptFailure ? () => {} : drain(outcome);
+    const drained = outcome instanceof AttemptFailure ? undefined : drain(outcome);
     try {
       await wait(client, delayMs, request.signal);
     } finally {
-      discard();
+      drained?.discard();
     }
+    const final = drained && finalRefusal(request, drained);
+    if (final) return answerOf(client, final, request, log);
     state.retries++;
     state.waitedMs += delayMs;
   }
@@ -283,24 +293,59 @@ function answerOf(
   return { status: exchange.status, headers, attempts: log.length, attemptLog: log, body };
 }
 
-/**
- * Reads and drops an unwanted answer during the back-off, so that its connection can be used again.
- * The returned function ends that, and closes the connection of an answer that isn't complete.
- */
-function drain(exchange: Exchange): () => void {
+interface Drained {
+  readonly exchange: Exchange;
+  /** The whole body once it has ended; undefined before, or if it was too large. */
+  body(): Uint8Array | undefined;
+  /** Ends the reading, and closes the connection of an answer that isn't complete. */
+  discard(): void;
+}
+
+/** Reads an unwanted answer during the back-off, so that its connection can be used again. */
+function drain(exchange: Exchange): Drained {
+  const pieces: Uint8Array[] = [];
   let bytes = 0;
   let ended = false;
   exchange.listen({
     data(chunk) {
       bytes += chunk.byteLength;
       if (bytes > maxDrainedBytes) exchange.destroy();
+      else pieces.push(chunk);
     },
     end: () => ended = true,
     error() {},
   });
   exchange.resume();
-  return () => {
-    if (!ended) exchange.destroy();
+  return {
+    exchange,
+    body: () => ended ? joinBytes(pieces) : undefined,
+    discard() {
+      if (!ended) exchange.destroy();
+    },
+  };
+}
+
+/** Returns a drained 429 that the caller finds final, to be read once more. */
+function finalRefusal(
+  { isFinal }: UpstreamRequest,
+  { exchange, body }: Drained,
+): Exchange | undefined {
+  const { status, headers } = exchange;
+  const bytes = isFinal && status === 429 ? body() : undefined;
+  if (!bytes || !isFinal!({ status, headers }, new TextDecoder().decode(bytes))) return undefined;
+  let sink: BodySink | undefined;
+  return {
+    status,
+    headers,
+    listen: (one) => sink = one,
+    pause() {},
+    resume() {
+      const reader = sink;
+      sink = undefined;
+      reader?.data(bytes);
+      reader?.end();
+    },
+    destroy: () => sink = undefined,
   };
 }
 

@@ -7,6 +7,7 @@ import {
   until,
   withVendor,
 } from "../../tests/support/upstream_setup.ts";
+import type { UpstreamRefusal } from "./upstream.ts";
 
 Deno.test("connections are kept and used again, after retried answers too", () =>
   withVendor(async ({ timers, vendor, post }) => {
@@ -79,6 +80,52 @@ Deno.test("with retryLimited: false a 429 is final, and what else fails is tried
     timers.advance(250);
     await (await vendor.next()).answer(200, "fine");
     assert.equal(await text(await busy), "fine");
+  }));
+
+Deno.test("a 429 that the caller finds final by its body is returned whole after one try", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const asked: unknown[] = [];
+    const isFinal = ({ status, headers }: UpstreamRefusal, body: string) => {
+      asked.push([status, headers["x-why"], body]);
+      return body.includes("quota");
+    };
+    const final = post({ isFinal });
+    await (await vendor.next()).answer(429, "no quota", { "x-why": "paid" });
+    await until(() => timers.nextMs === 250);
+    await turns();
+    timers.advance(250);
+    const answer = await final;
+    assert.deepEqual([answer.status, answer.attempts], [429, 1]);
+    assert.equal(await text(answer), "no quota");
+    assert.deepEqual(asked, [[429, "paid", "no quota"]]);
+
+    const limited = post({ isFinal });
+    await (await vendor.next()).answer(429, "slow");
+    await until(() => timers.nextMs === 250);
+    await turns();
+    timers.advance(250);
+    await (await vendor.next()).answer(200, "fine");
+    assert.equal(await text(await limited), "fine");
+    assert.equal(vendor.connections, 1);
+  }));
+
+Deno.test("a 429 whose body is late, cut or larger than 64 KiB is tried again without a question", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const isFinal = () => assert.fail("of a part of the body");
+    const large = "x".repeat(64 * 1024 + 1);
+    for (const how of ["late", "cut", "large"] as const) {
+      const calling = post({ isFinal });
+      const exchange = await vendor.next();
+      if (how === "large") await exchange.answer(429, large);
+      else await exchange.head(429);
+      if (how !== "large") await exchange.write("no quota");
+      if (how === "cut") exchange.cut();
+      await until(() => timers.nextMs === 250);
+      await turns();
+      timers.advance(250);
+      await (await vendor.next()).answer(200, "fine");
+      assert.equal(await text(await calling), "fine");
+    }
   }));
 
 Deno.test("a fresh connection that closes before an answer is not tried again", () =>
