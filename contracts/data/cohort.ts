@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { cohortReport } from "./cohort_report.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
-import { cohortIdSchema, labelText } from "../kernel/common.ts";
+import { cohortIdSchema, labelText, lowerCaseUuid } from "../kernel/common.ts";
 
 /** Largest absolute value of one item: in billionths, it still fits a 64-bit integer. */
 const maxOutcomeValue = 1_000_000_000;
@@ -17,7 +17,7 @@ const conversion = z.strictObject({
   id: labelText(128).nullish().describe(
     "Your own id of this item, such as an order number: the item counts once in its cohort, however often it is posted. Default null: an item posted twice counts twice.",
   ),
-  transaction_id: labelText(256).nullish().describe(
+  transaction_id: labelText(256).overwrite(lowerCaseUuid).nullish().describe(
     "The call that led to it, as in `X-Transaction-ID`: its model is credited in `by=model`. Takes precedence over `session_id`. Not checked when posted, so an outcome may arrive before its call is stored. Erased with the call. Default null.",
   ),
   session_id: labelText(256).nullish().describe(

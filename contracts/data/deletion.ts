@@ -1,14 +1,20 @@
 import { z } from "@hono/zod-openapi";
-import { orNull, timestampSchema } from "../kernel/common.ts";
+import { lowerCaseUuid, orNull, timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 
 /** The most ids of each kind in one request. */
 const maxIds = 10_000;
 
-const ids = (what: string, example: string) =>
-  z.array(z.string().min(1).max(256)).max(maxIds).optional().describe(
+const ids = (what: string, example: string, one = z.string().min(1).max(256)) =>
+  z.array(one).max(maxIds).optional().describe(
     `${what}; any of them matches. At most ${maxIds}; an empty list is ignored.`,
   ).openapi({ example: [example] });
+
+const transactionIds = ids(
+  "Transactions, as `X-Transaction-ID` named them",
+  "0197e0c2-…",
+  z.string().min(1).max(256).overwrite(lowerCaseUuid),
+);
 
 const table = z.enum(["interactions", "eval_runs", "eval_results"]);
 
@@ -21,7 +27,7 @@ export const deletionRequest = z.strictObject({
     "Rows created at this moment or later (`created_at`), RFC 3339.",
   ),
   end_date: timestampSchema.optional().describe("Rows created before this moment, RFC 3339."),
-  transaction_ids: ids("Transactions, as `X-Transaction-ID` named them", "0197e0c2-…"),
+  transaction_ids: transactionIds,
   session_ids: ids("Sessions, as `X-Session-ID` named them", "session-17"),
   confirm: z.boolean().optional().describe(
     "Must be `true` unless `dry_run` is; otherwise the answer is a 400 and nothing is deleted.",
@@ -57,7 +63,7 @@ export const erasureRequest = z.strictObject({
   user_id: z.string().min(1).max(1024).optional().describe(
     "Deletes all data of this end user, as `user`, `safety_identifier`, `metadata.user_id` or `X-User-ID` named it.",
   ),
-  transaction_ids: ids("Transactions, as `X-Transaction-ID` named them", "0197e0c2-…"),
+  transaction_ids: transactionIds,
   reason: z.string().trim().min(1).max(1000).describe(
     "Reason, kept in the receipt: do not name a person here.",
   ),
@@ -87,7 +93,7 @@ const counts = z.strictObject({
 const receipt = z.strictObject({
   counts: counts.describe("Rows deleted, by table."),
   selectors_hash: z.string().describe(
-    "SHA-256 of the selectors: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, absent ones left out.",
+    "SHA-256 of the selectors: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, UUIDs of transactions in lower case, lists sorted, absent ones left out.",
   ),
   reason: z.string().nullable().describe(
     "The reason in the request; null for `DELETE /api/v1/data`.",

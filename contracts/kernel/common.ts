@@ -150,6 +150,11 @@ export function labelText(maxLength: number) {
   );
 }
 
+/** Transactions' ids are UUIDs in lower case; some languages write those in upper case. */
+export function lowerCaseUuid(text: string): string {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? text.toLowerCase() : text;
+}
+
 /** The id of a cohort, under the same rules as in the prompt tag `/// COHORT`. */
 export const cohortIdSchema = labelText(256).describe(
   "Identifier used in the COHORT tag; at most 256 characters.",

@@ -77,7 +77,8 @@ export function saltedHash(salt: string, value: string): string {
 
 /**
  * Returns the receipt's `selectors_hash`: SHA-256, as hex, of the JSON text of the request, with
- * these members in this order, lists sorted and without duplicates, absent members left out:
+ * these members in this order, lists sorted and without duplicates, absent members left out, UUIDs
+ * of transactions in lower case:
  * `account_id`, `tables`, `start_date`, `end_date` (as 2026-11-21T09:00:00.000Z),
  * `transaction_ids`, `session_ids`, `user_ids`.
  */

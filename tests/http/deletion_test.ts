@@ -145,7 +145,7 @@ Deno.test("dry run, answer and receipt agree, and selectors narrow each other", 
     await call(at, { session: "n1" }),
     await call(at, { session: "n2" }),
   ];
-  const selectors = { session_ids: ["n1", "n9"], transaction_ids: [ids[0], ids[2]] };
+  const selectors = { session_ids: ["n1", "n9"], transaction_ids: [ids[0]!.toUpperCase(), ids[2]] };
   const dry = await ask(at, "DELETE", { ...selectors, dry_run: true });
   assert.deepEqual([dry.status, dry.body.status, dry.body.deleted_count], [200, "success", 1]);
   assert.ok(!("deletion_id" in dry.body));

@@ -3182,7 +3182,7 @@ export type DeletionCounts = {
 export type DeletionReceipt = {
     counts: DeletionCounts & unknown;
     /**
-     * SHA-256 of the selectors: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, absent ones left out.
+     * SHA-256 of the selectors: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, UUIDs of transactions in lower case, lists sorted, absent ones left out.
      */
     selectors_hash: string;
     /**
