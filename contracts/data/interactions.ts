@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { dayOrTimeSchema, orNull, usdSchema, wholeNumber } from "../kernel/common.ts";
+import {
+  dayOrTimeSchema,
+  lowerCaseUuid,
+  orNull,
+  usdSchema,
+  wholeNumber,
+} from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { filterColumns } from "./export_filters.ts";
 import { type ColumnKind, columnKinds, interactionRecord } from "./export_tables.ts";
@@ -108,7 +114,7 @@ export const getInteraction = defineContract({
   description:
     "The whole record, request and answer included, and the lines that make up its cost, as soon as the call has ended: a stream's cost is here right after its last byte.",
   params: z.object({
-    transaction_id: z.string().min(1).max(256).describe(
+    transaction_id: z.string().min(1).max(256).overwrite(lowerCaseUuid).describe(
       "Id of the call, as in `X-Transaction-ID`.",
     ),
   }),

@@ -168,6 +168,8 @@ Deno.test("one call is its whole record, with lines that add up to its cost", as
     if (lines.length > 0) priced++;
   }
   assert.ok(priced >= 8, `${priced} calls have lines`);
+  const id = String(all[0]!.transaction_id);
+  assert.deepEqual(await get(`${path}/${id.toUpperCase()}`), await get(`${path}/${id}`));
 });
 
 Deno.test("a stream's cost can be read at once after its last byte", async () => {
