@@ -72,6 +72,11 @@ export interface Page extends Frame {
  */
 export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
+/** Leads from a page that was asked for with GET to another one. */
+export function redirect(location: string): Response {
+  return new Response(null, { status: 303, headers: { location } });
+}
+
 export type Status = 200 | 400 | 403 | 404 | 413 | 429 | 500 | 502 | 503;
 
 /** Thrown when the account has nothing by the id that was asked for; shows the page for 404. */

@@ -83,7 +83,7 @@ export interface CallContext {
    * WebSocket.
    */
   readonly sentText?: string;
-  /** Tags that are in the body no more; they come before those that are. */
+  /** Tags that were taken out of the body; they come before those in it. */
   readonly tags?: PromptTags;
 }
 

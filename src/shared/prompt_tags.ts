@@ -43,18 +43,21 @@ export function readTags(text: string, param?: string): { tags: PromptTags; leng
   return { tags, length };
 }
 
-/** Reads the tags of a prompt, which must have more than them. */
+/** Reads the tags of a prompt. Throws `invalid_value` if nothing follows them. */
 export function readPromptTags(text: string, param: string): ReturnType<typeof readTags> {
   const block = readTags(text, param);
   if (block.length > 0 && block.length === text.length) throw onlyTags(param);
   return block;
 }
 
-/** Cuts the tags off a prompt that is all there is: white space after them is no prompt either. */
+/**
+ * Cuts the tags off a prompt that is the request's only text: white space alone after them is no
+ * prompt either, and throws `invalid_value` too.
+ */
 export function cutPromptTags(text: string, param: string): { tags: PromptTags; text: string } {
   const { tags, length } = readTags(text, param);
   const rest = text.slice(length);
-  if (rest.trim() === "") throw onlyTags(param);
+  if (length > 0 && rest.trim() === "") throw onlyTags(param);
   return { tags, text: rest };
 }
 

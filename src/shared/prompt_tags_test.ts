@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { heldBytes } from "../../tests/support/held_bytes.ts";
 import { Fault } from "./fault.ts";
-import { maxTagLines, mergeTags, readTags } from "./prompt_tags.ts";
+import { cutPromptTags, maxTagLines, mergeTags, readTags } from "./prompt_tags.ts";
 
 const cases: [string, string, ReturnType<typeof readTags>["tags"], string][] = [
   ["no tags", "Hello", {}, "Hello"],
@@ -101,4 +101,9 @@ Deno.test("a tag doesn't keep its prompt in memory", () => {
     })
   );
   assert.ok(held < 10 * mebibyte, `${held} bytes`);
+});
+
+Deno.test("white space without tags isn't refused as tag lines alone, behind them it is", () => {
+  assert.deepEqual(cutPromptTags("  ", "input"), { tags: {}, text: "  " });
+  assert.throws(() => cutPromptTags("/// APP a\n  ", "input"), { code: "invalid_value" });
 });

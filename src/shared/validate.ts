@@ -288,7 +288,7 @@ function aOrAn(type: string): string {
 function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
-  // As which JSON text such as 1e400 is read.
+  // JSON such as 1e400 is read as infinity.
   if (value === Infinity || value === -Infinity) return "a number that is too large";
   return aOrAn(typeof value);
 }

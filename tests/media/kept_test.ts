@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { generateImage, imagesOf } from "../support/media_calls.ts";
 import { type Row, shared, startSimulatedService } from "../support/service.ts";
+import { untilStored } from "../support/until_admitted.ts";
 
 const service = shared(() => startSimulatedService());
 const image = { provider: "vendor-b", prompt: "A boat" };
@@ -10,7 +11,7 @@ const image = { provider: "vendor-b", prompt: "A boat" };
 async function contentOf(
   url: string,
 ): Promise<{ status: number; bytes: Uint8Array; type: string }> {
-  const answer = await fetch(url);
+  const answer = await untilStored(() => fetch(url));
   const type = answer.headers.get("content-type") ?? "";
   return { status: answer.status, bytes: await answer.bytes(), type };
 }

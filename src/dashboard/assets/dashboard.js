@@ -55,7 +55,7 @@ function remember(/** @type {HTMLFormElement} */ form) {
   sessionStorage.setItem(sentForm, JSON.stringify({ person, path, action, text: `${fields}` }));
 }
 
-/** Fills in the form that was sent in vain; `isUnsent` stands in it since the sign-in page. */
+/** Fills in a form that was sent after the session had ended, which the sign-in page has noted. */
 function restore() {
   const sent = JSON.parse(sessionStorage.getItem(sentForm) ?? "{}");
   const isSignIn = new URLSearchParams(location.search).has("unsent");

@@ -137,7 +137,7 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
 
 /**
  * Returns the thinking, searches and calls in a request that the vendor refuses, and a summary that
- * the service had written, which no vendor reads. A strict caller's stay as they are.
+ * the service wrote, which no vendor can read. A strict caller's stay as they are.
  */
 export function unsignedThinking(
   { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,

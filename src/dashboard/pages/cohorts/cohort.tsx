@@ -4,7 +4,7 @@ import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../../cohorts/model_comparison.ts";
 import { count, counted, duration, usd, usdText } from "../../amounts.ts";
-import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
+import { NotFound, type Page, type PageContext, type PageRequest, redirect } from "../../bind.tsx";
 import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
@@ -68,9 +68,7 @@ export async function cohortPage(
   request: PageRequest,
 ): Promise<Page | Response> {
   // The list's form was sent with no cohort checked.
-  if (!request.fields.has("id")) {
-    return new Response(null, { status: 303, headers: { location: "/dashboard/cohorts" } });
-  }
+  if (!request.fields.has("id")) return redirect("/dashboard/cohorts");
   const { at, latest, body, compared, models, isSame, hasMore } = await loadCohort(ctx, request);
   const { lines: names } = await ctx.cohorts.list(request.accountId, {
     ...{ from: "", limit: offeredNames, since: request.now, most: 1 },

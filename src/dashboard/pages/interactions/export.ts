@@ -7,7 +7,7 @@ import {
 } from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
-import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
 import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
 
@@ -34,10 +34,9 @@ export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** A file without a filter that is ignored would pass for the filtered one; the list says why. */
+/** A file that ignores a filter would pass for the filtered one; the list says what is wrong. */
 function toProblems({ fields }: PageRequest): Response {
-  const location = viewAddress(listPath, fields);
-  return new Response(null, { status: 303, headers: { location } });
+  return redirect(viewAddress(listPath, fields));
 }
 
 /** Fields whose values reveal neither people nor contents. */

@@ -1,7 +1,13 @@
 import type { InteractionListPage } from "../../../records/interaction_repository.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { sha256Hex } from "../../../base/hash.ts";
-import { htmlText, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import {
+  htmlText,
+  type PageContext,
+  type PageRequest,
+  redirect,
+  type Routes,
+} from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { counted, usd } from "../../amounts.ts";
 import { offeredKeys } from "../../key_field.tsx";
@@ -124,10 +130,6 @@ function toPlainAddress(request: PageRequest): Response {
     [...request.fields].filter(([, value]) => value.trim() !== ""),
   );
   return redirect(viewAddress(listPath, fields));
-}
-
-function redirect(location: string): Response {
-  return new Response(null, { status: 303, headers: { location } });
 }
 
 export function viewOf(

@@ -1,6 +1,6 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { playgroundKeyId } from "../../../playground/playground_calls.ts";
-import type { PageContext, PageRequest, Routes } from "../../bind.tsx";
+import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { nameText } from "../../format.ts";
 import { changeOf, compact, count, duration, percent, usd } from "../../amounts.ts";
@@ -57,12 +57,9 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** A file of other days than those asked for would pass for what was asked; the page says why. */
+/** A file of other days would pass for the one asked for; the page says what is wrong. */
 function toProblem({ fields }: PageRequest): Response {
-  return new Response(null, {
-    status: 303,
-    headers: { location: `/dashboard/overview?${fields}` },
-  });
+  return redirect(`/dashboard/overview?${fields}`);
 }
 
 function askedBreakdown(request: PageRequest) {

@@ -1,9 +1,9 @@
 import { parseExactly } from "../../../base/exact_json.ts";
 import { locate } from "../../../base/json_text.ts";
+import { parsing } from "../../../base/heavy_json.ts";
 import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { SocketFrames } from "../../kernel/socket_frames.ts";
-import { jsonValue } from "../../kernel/json.ts";
 import { textWithoutTags } from "../../kernel/tag_blocks.ts";
 import { bodyTextOf, inputItemsText, readClientFrame } from "./socket/client_frame.ts";
 import { wholeEvents } from "./socket/whole_events.ts";
@@ -21,12 +21,15 @@ export const socket: SocketFrames = {
 
   *takeTags(itemsText) {
     if (!mayHaveTags.test(itemsText)) return { tags: {}, itemsText };
-    yield;
     const [start, end] = ['{"input":[', "]}"];
     const text = start + itemsText + end;
-    const body = jsonValue(text);
-    // The endpoint refuses it.
-    if (body === undefined) return { tags: {}, itemsText };
+    let body: unknown;
+    try {
+      body = yield* parsing(text);
+    } catch {
+      // The endpoint refuses it.
+      return { tags: {}, itemsText };
+    }
     const { tags, tagBlocks } = readRequest(body);
     return { tags, itemsText: textWithoutTags(text, tagBlocks).slice(start.length, -end.length) };
   },

@@ -15,7 +15,8 @@ export interface OfferedTool {
 
 /**
  * Returns the tools that a request offers, in `tools`, in `additional_tools` items and in what the
- * caller's own tool search found; a namespace is replaced by its tools. Throws `invalid_value`, naming the field.
+ * caller's own tool search found; a namespace is replaced by its tools. Throws `invalid_value`,
+ * naming the field.
  */
 export function offeredTools(request: JsonRecord): OfferedTool[] {
   const offered: OfferedTool[] = [];
