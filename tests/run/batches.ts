@@ -39,10 +39,13 @@ export function batchesOf(files: readonly string[]): (readonly string[])[] {
   return batches;
 }
 
-/** Writes a module that runs the batch and returns its path; a single file needs none. */
+/**
+ * Writes a module that runs the batch and returns its path; a single file needs none. `name` is
+ * unlike that of any other batch of the run: groups run beside each other and share the folder.
+ */
 export async function writeBatch(
   batch: readonly string[],
-  { root, folder, number }: { root: string; folder: string; number: number },
+  { root, folder, name }: { root: string; folder: string; name: string },
 ): Promise<string> {
   const [only, ...more] = batch;
   if (only !== undefined && more.length === 0) return only;
@@ -50,7 +53,7 @@ export async function writeBatch(
   const lines = batch.map((file) =>
     `await batched(${JSON.stringify(file)}, () => import(${url(file)}));`
   );
-  const path = `${folder}/batch_${number}_test.ts`;
+  const path = `${folder}/batch_${name}_test.ts`;
   const text = [`import { batched } from ${url("tests/run/batch.ts")};`, ...lines, ""].join("\n");
   await Deno.writeTextFile(path, text);
   return path;

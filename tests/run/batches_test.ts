@@ -81,7 +81,7 @@ Deno.test("files of a batch run one after the other, each between its own hooks,
     await Deno.writeTextFile(files[1]!, second);
     await Deno.writeTextFile(files[2]!, "export const nothing = 1;\n");
     const run = async (batch: readonly string[], number: number) => {
-      const path = await writeBatch(batch, { root, folder, number });
+      const path = await writeBatch(batch, { root, folder, name: String(number) });
       const report = `${folder}/report.xml`;
       const ended = await new Processes().run(
         Deno.execPath(),

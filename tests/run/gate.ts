@@ -90,7 +90,11 @@ export async function tests(gate: Gate, group: TestGroup, options: TestOptions):
   const files = options.batched
     ? await Promise.all(
       batchesOf(group.files).map((batch, number) =>
-        writeBatch(batch, { root: gate.root, folder: gate.tempDir, number })
+        writeBatch(batch, {
+          root: gate.root,
+          folder: gate.tempDir,
+          name: `${group.name}_${number}`,
+        })
       ),
     )
     : group.files;

@@ -1,5 +1,6 @@
 /** Tests the gate on small trees: it must be able to fail, and its last line must be true. */
 import assert from "@std/assert";
+import { tests } from "./gate.ts";
 import { Processes } from "./processes.ts";
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
@@ -77,3 +78,33 @@ Deno.test("arguments run just the tests they name", async () => {
   assert.deepEqual([none.code, none.last], [1, "0 passed, 1 failed"]);
   assert.match(none.output, /No test file at 'src\/b_test.ts'/);
 });
+
+Deno.test("groups that run at the same time run their own files", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "gate-" });
+  try {
+    const groups = ["unit", "integration"].map((name) => ({
+      name,
+      files: [`src/${name}_a_test.ts`, `src/${name}_b_test.ts`],
+      sanitize: false,
+      waits: false,
+    }));
+    await Deno.mkdir(`${folder}/src`);
+    await Deno.mkdir(`${folder}/tests/run`, { recursive: true });
+    await Deno.copyFile(`${root}/tests/run/batch.ts`, `${folder}/tests/run/batch.ts`);
+    for (const file of groups.flatMap(({ files }) => files)) {
+      await Deno.writeTextFile(`${folder}/${file}`, 'Deno.test("runs", () => {});\n');
+    }
+    const env = { ...Deno.env.toObject(), NO_COLOR: "1" };
+    const gate = { root: folder, tempDir: folder, processes: new Processes(), env, inCi: false };
+    const outcomes = await Promise.all(
+      groups.map((group) => tests(gate, group, { ...options, batched: true })),
+    );
+    for (const outcome of outcomes) {
+      assert.deepEqual([outcome.passed, outcome.notes], [2, []], outcome.details);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+const options = { check: false, filter: null, jobs: 1 };
