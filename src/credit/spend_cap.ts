@@ -114,7 +114,9 @@ class Caps implements SpendCaps {
     if (key.capDayNanos === null && key.capMonthNanos === null) return noHold;
     const ledger = this.#ledgerOf(key.id);
     if (this.#isStale(ledger)) await this.#readForCall(ledger);
-    // No await from here to the hold, so that no other call comes in between.
+    // No await from here to the hold, so that no other call comes in between. A read that was not
+    // waited for, or failed, or began before midnight, leaves the sums of the day before.
+    rollDay(ledger, startOfDay(call.at));
     if (upperBoundNanos > 0n) permit(call, spendOf(ledger));
     ledger.held.set(transactionId, { nanos: upperBoundNanos, atMs: call.at.getTime() });
     return {
@@ -178,13 +180,10 @@ class Caps implements SpendCaps {
       sinceMs: nowMs,
     };
     if (ledger.day === -1) return await done;
-    try {
-      const leftMs = Math.max(0, sinceMs + longestWaitMs - nowMs);
-      if (await within(leftMs, done, "late", this.#setTimer) !== "late") return;
-    } catch (thrown) {
+    const leftMs = Math.max(0, sinceMs + longestWaitMs - nowMs);
+    await within(leftMs, done, undefined, this.#setTimer).catch((thrown) => {
       if (!isStoreAway(thrown)) throw thrown;
-    }
-    rollDay(ledger, startOfDay(this.#clock.now()));
+    });
   }
 
   /** Past days are summed up only once a minute, since that may take long. */
@@ -239,9 +238,9 @@ function dropStored(ledger: CapLedger, stored: ReadonlySet<string>, monthMs: num
   }
 }
 
-/** A new day while the store can't be read: only this process's charges count towards it. */
+/** A new day that hasn't been read yet: only this process's charges count towards it. */
 function rollDay(ledger: CapLedger, day: Date): void {
-  if (ledger.day === day.getTime()) return;
+  if (ledger.day >= day.getTime()) return;
   const isNewMonth = startOfMonth(new Date(ledger.day)) < startOfMonth(day);
   ledger.beforeNanos = isNewMonth ? 0n : ledger.beforeNanos + ledger.dayNanos;
   ledger.dayNanos = 0n;

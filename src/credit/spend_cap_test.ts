@@ -378,6 +378,21 @@ Deno.test("a read that began before midnight and ends after it counts no charge 
   (await after).settle(0n);
 });
 
+Deno.test("a call after midnight that joins a read from before it is of the new day", async () => {
+  const { timers, store, reserve } = setUp({ day: usd });
+  (await reserve(usd)).settle(usd);
+  timers.advance(Date.parse("2026-11-21T23:59:59.9Z") - timers.clock.now().getTime());
+  const gate = Promise.withResolvers<void>();
+  store.hold = gate.promise;
+  const before = reserve(usd).catch((thrown) => thrown);
+  await settleDown();
+  timers.advance(200);
+  const after = reserve(usd);
+  gate.resolve();
+  assert.ok(isCapped(await before));
+  await after;
+});
+
 Deno.test("a store that fails otherwise is no reason to rely on what is known", async () => {
   const { clock, reserve, store } = setUp();
   (await reserve(0n)).settle(0n);
