@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import type { BudgetSpan, ChangedLimits, RaisedLimit } from "../../src/budgets/budget.ts";
 import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { claimReached, createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import { maxNanos } from "../../src/pricing/plausible.ts";
 import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
@@ -10,11 +11,12 @@ import { newAccount } from "./samples.ts";
 const noon = new Date("2026-11-30T12:00:00Z");
 const midnight = new Date("2026-12-01T00:00:00Z");
 
-/** A budget of 100 on an account of its own that has spent `nanos` at noon. */
+/** A budget, of 100 by default, on an account of its own that has spent `nanos` at noon. */
 async function spentBudget(
   database: Database,
-  { nanos, raised = null, per = "day" }: {
+  { nanos, limitNanos = 100n, raised = null, per = "day" }: {
     nanos: bigint;
+    limitNanos?: bigint;
     raised?: RaisedLimit | null;
     per?: BudgetSpan;
   },
@@ -23,7 +25,7 @@ async function spentBudget(
   const budgets = createBudgetStore(database);
   const id = crypto.randomUUID();
   await budgets.set(id, {
-    ...{ accountId, scope: { kind: "account", name: "" }, per, limitNanos: 100n, raised },
+    ...{ accountId, scope: { kind: "account", name: "" }, per, limitNanos, raised },
   }, { now: noon, prior: () => Promise.resolve(0n) });
   const spend = (chargedNanos: bigint) => {
     const call: BudgetedCall = {
@@ -110,3 +112,11 @@ onPostgres(
     assert.deepEqual(await claim(noon), [[95, 110n]]);
   },
 );
+
+eachDatabase("percentages are claimed of the highest limit", async (database) => {
+  const claim = await spentBudget(database, { nanos: maxNanos * 8n / 10n, limitNanos: maxNanos });
+  assert.deepEqual(await claim(noon), [[80, maxNanos]]);
+  await claim.change({ limitNanos: maxNanos - 1n });
+  await claim.spend(maxNanos / 10n);
+  assert.deepEqual(await claim(noon), []);
+});

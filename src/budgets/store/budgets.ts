@@ -285,7 +285,7 @@ async function lowerNotified(tx: Queryable, budget: Budget, now: Date): Promise<
   await tx.query(
     `update budget_periods set notified_percent = coalesce((
        select max(percent) from unnest($4::integer[]) percent
-       where percent <= notified_percent and spent_nanos::numeric * 100 >= $3::bigint * percent
+       where percent <= notified_percent and spent_nanos * 100::numeric >= $3::bigint * percent::numeric
      ), 0)
      where budget_id = $1 and starts_at = $2 and notified_percent > 0`,
     [budget.id, periodStart(budget.per, now), limitAt(budget, now), reachedPercents],
@@ -307,7 +307,7 @@ export async function claimReached(
        and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
          else $3::timestamptz[] end)
        and p.notified_percent < 100
-       and p.spent_nanos::numeric * 100 >= least(b.limit_nanos, b.raised_nanos) * 80
+       and p.spent_nanos * 100::numeric >= least(b.limit_nanos, b.raised_nanos) * 80::numeric
      order by p.budget_id, p.starts_at for update of p`,
     [accountIds, starts("day"), starts("month")],
   );
