@@ -3,6 +3,7 @@ import {
   type ExportTable,
   type InteractionColumn,
 } from "../../contracts/data/export_tables.ts";
+import { lowerCaseUuid } from "../../contracts/kernel/common.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
@@ -40,7 +41,7 @@ export function filterConditions(
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
       return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
-    const texts = wantedTexts(wanted);
+    const texts = wantedTexts(column, wanted);
     // An index returns the rows of a single value in order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
     return `${alias}.${column}::text = any(${bind(texts)}::text[])`;
@@ -63,9 +64,11 @@ export function withoutOwnAccount<Value>(
   return others;
 }
 
-/** Returns the texts that a filter looks for, each once. */
-export function wantedTexts(wanted: readonly unknown[]): string[] {
-  return [...new Set(wanted.map((one) => sanitizeText(String(one))))];
+/** Returns the texts that a filter by a column looks for, each once. */
+export function wantedTexts(column: string, wanted: readonly unknown[]): string[] {
+  const isTransaction = column.endsWith("transaction_id");
+  const textOf = (one: unknown) => isTransaction ? lowerCaseUuid(String(one)) : String(one);
+  return [...new Set(wanted.map((one) => sanitizeText(textOf(one))))];
 }
 
 /**

@@ -156,7 +156,7 @@ function chooseIndexColumn(
   { filters }: InteractionListQuery,
 ): { column: ColumnName; wanted: string[] } | null {
   const filtered = indexed.flatMap((column) => {
-    const wanted = wantedTexts(filters?.[column] ?? []);
+    const wanted = wantedTexts(column, filters?.[column] ?? []);
     return wanted.length === 0 || wanted.includes(unindexedDefaults[column] ?? "")
       ? []
       : [{ column, wanted }];
