@@ -90,8 +90,15 @@ export interface WebhookStore {
   /** Claims an event that is due at `now`, only one per webhook at a time. */
   claim(now: Date, except: readonly string[]): Promise<WebhookDelivery | undefined>;
   renew(deliveries: readonly WebhookDelivery[]): Promise<ReadonlySet<string>>;
-  /** Stores an attempt of this process; does nothing if another process has claimed the event. */
-  finish(delivery: WebhookDelivery, attempted: DeliveryOutcome): Promise<void>;
+  /**
+   * Stores an attempt of this process, and resolves to the event's new state; does nothing if
+   * another process has claimed the event. The last attempt loses none whose webhook has another
+   * URL by now.
+   */
+  finish(
+    delivery: WebhookDelivery,
+    attempted: DeliveryOutcome,
+  ): Promise<"sent" | "waiting" | "lost" | undefined>;
   /** Releases a claim without an attempt. */
   release(delivery: WebhookDelivery): Promise<void>;
   /**

@@ -78,8 +78,8 @@ async function deliver(
     return "sent";
   }
   const nextAt = nextAttempt(delivery, at);
-  await store.finish(delivery, { kind: "failed", at, reason, nextAt });
-  if (nextAt) return "failed";
+  const state = await store.finish(delivery, { kind: "failed", at, reason, nextAt });
+  if (state !== "lost") return "failed";
   log.warn("an event could not be delivered to its webhook for a day and is dropped", {
     ...{ webhook: delivery.webhookId, event: delivery.type, reason },
   });

@@ -8,7 +8,11 @@ import { createWebhookSender } from "./webhook_sender.ts";
 const day = 24 * 3_600_000;
 
 /** A sender of one event that waits, and what becomes of it. */
-function setUp(post: PublicPost["post"], more: Partial<WebhookDelivery> = {}) {
+function setUp(
+  post: PublicPost["post"],
+  more: Partial<WebhookDelivery> = {},
+  { isUrlChanged = false } = {},
+) {
   const clock = new FakeClock();
   const at = clock.now();
   const delivery: WebhookDelivery = {
@@ -24,7 +28,11 @@ function setUp(post: PublicPost["post"], more: Partial<WebhookDelivery> = {}) {
     store: {
       claim: () => Promise.resolve(waiting.pop()),
       renew: (all) => Promise.resolve(new Set(all.map(({ id }) => id))),
-      finish: (_, attempted) => Promise.resolve(void outcomes.push(attempted)),
+      finish(_, attempted) {
+        outcomes.push(attempted);
+        if (attempted.kind === "sent") return Promise.resolve("sent");
+        return Promise.resolve(attempted.nextAt || isUrlChanged ? "waiting" : "lost");
+      },
       release: () => Promise.resolve(void outcomes.push("released")),
     },
     ...{ post, clock },
@@ -67,6 +75,16 @@ Deno.test("an event is sent if the status is 2xx, else tried again, and lost if 
   assert.deepEqual(outcomes, [{ kind: "failed", at, reason, nextAt: null }]);
   assert.deepEqual(counts, { sent: 0, failed: 0, lost: 1 });
   assert.deepEqual(warned, [{ webhook: "hook", event: "webhook.test", reason }]);
+});
+
+Deno.test("the last attempt at a URL that was changed meanwhile loses no event", async () => {
+  const endsAt = new FakeClock().now();
+  const { sender, warned, counts } = setUp(() => Promise.resolve(500), { endsAt }, {
+    isUrlChanged: true,
+  });
+  await sender.tick();
+  await settleDown();
+  assert.deepEqual([counts(), warned], [{ sent: 0, failed: 1, lost: 0 }, []]);
 });
 
 Deno.test("an attempt that the end of the process cuts off is none: another process makes it", async () => {

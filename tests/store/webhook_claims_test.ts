@@ -203,7 +203,7 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
     [hook, noon, hoursLater(24)],
   );
   const claimed = await deliveries.claim(noon, []);
-  await deliveries.finish(claimed!, { kind: "sent", at: noon });
+  assert.equal(await deliveries.finish(claimed!, { kind: "sent", at: noon }), "sent");
   const next = await deliveries.claim(noon, []);
   assert.notEqual(next!.id, claimed!.id);
   await deliveries.finish(next!, {
@@ -226,7 +226,9 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
   assert.deepEqual([again?.id, again?.url, again?.attempts], [next!.id, url, 0]);
   // Nor is its event lost if that attempt would have been the last one.
   await store.update(hook, { url: `${url}/new` }, changed);
-  await deliveries.finish(again!, { kind: "failed", at: noon, reason: "away", nextAt: null });
+  const failed = { kind: "failed", at: noon, reason: "away", nextAt: null } as const;
+  assert.equal(await deliveries.finish(again!, failed), "waiting");
+  assert.equal(await deliveries.finish(again!, failed), undefined, "its claim has ended");
   const last = await deliveries.claim(hoursLater(1), []);
   assert.deepEqual([last?.id, last?.url], [next!.id, `${url}/new`]);
   assert.equal((await store.list({}))[0]!.lost, 0n);

@@ -114,12 +114,12 @@ async function finish(
   workerId: string,
   { id, webhookId, url }: WebhookDelivery,
   attempted: DeliveryOutcome,
-): Promise<void> {
+): ReturnType<WebhookStore["finish"]> {
   const failed = attempted.kind === "failed" ? attempted : undefined;
   const state = failed ? failed.nextAt === null ? "lost" : "waiting" : "sent";
   // Locks the webhook's row before the event's, like a removal, so that the two can't deadlock. An
   // attempt that fails at a former address leaves the event due, as the change of the address does.
-  await database.query(
+  const [ended] = await database.query(
     `with hook as (
            select url = $8 as is_same from webhooks where id = $5 for no key update
          ), ended as (
@@ -133,12 +133,14 @@ async function finish(
            last_sent_at = case when $7::text is null then $6 else last_sent_at end,
            last_failed_at = case when $7::text is null then last_failed_at else $6 end,
            last_error = coalesce($7::text, last_error)
-         where id = $5 and exists (select from ended)`,
+         where id = $5 and exists (select from ended)
+         returning (select state from ended)`,
     [
       ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
       ...[sanitizeText(failed?.reason ?? null), url],
     ],
   );
+  return ended?.state as Awaited<ReturnType<WebhookStore["finish"]>>;
 }
 
 /** How long events are kept after the day in which they may be sent. */
