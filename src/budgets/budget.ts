@@ -130,7 +130,10 @@ export interface BudgetStore {
     limit: { atMost: bigint; now: Date },
   ): Promise<LeaseTaken>;
   release(back: LeaseReturn<BudgetPeriod>, now: Date): Promise<bigint>;
-  renew(held: readonly OpenLease<BudgetPeriod>[], seconds: number): Promise<ReadonlySet<string>>;
+  renew(
+    held: readonly OpenLease<BudgetPeriod>[],
+    seconds: number,
+  ): Promise<ReadonlyMap<string, boolean>>;
   /** Returns what is left of each period, in the order of `periods`. */
   available(periods: readonly BudgetPeriod[], now: Date): Promise<bigint[]>;
   sweepExpired(): Promise<LeasesReturned>;

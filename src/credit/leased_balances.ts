@@ -112,11 +112,13 @@ export class LeasedBalances<Id extends number | string> {
         : [];
     });
     if (due.length === 0) return;
-    const there = await store.renew(due, leaseSeconds);
+    const existing = await store.renew(due, leaseSeconds);
     for (const { balance, leaseId, inFlightNanos } of due) {
+      const isRenewed = existing.get(leaseId);
+      if (isRenewed === undefined) balance.lease.lost(leaseId);
+      if (!isRenewed) continue;
       balance.reportedInFlight = inFlightNanos;
-      if (there.has(leaseId)) balance.lease.renewed(leaseId, sentMs);
-      else balance.lease.lost(leaseId);
+      balance.lease.renewed(leaseId, sentMs);
     }
   }
 

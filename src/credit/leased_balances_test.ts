@@ -222,6 +222,33 @@ Deno.test("beside others a process reports calls under way once, and reads what 
   assert.deepEqual(done, ["renew 0"], "so that nobody sees calls under way any more");
 });
 
+Deno.test("a lease that can't be renewed now is spent from, and renewed at the next tick", async () => {
+  let isBusy = true;
+  const renewals: boolean[] = [];
+  const { balances, clock } = await setUp(usd, {
+    over: (real) => ({
+      async renew(held, seconds) {
+        renewals.push(!isBusy);
+        return isBusy
+          ? new Map(held.map(({ leaseId }) => [leaseId, false]))
+          : await real.renew(held, seconds);
+      },
+    }),
+  });
+  const call = await balances.reserve(account, cent);
+  clock.advance(30_000);
+  // Not idle, so that no credit goes back.
+  (await balances.reserve(account, cent)).settle(0n);
+  await balances.tick();
+  assert.equal((await balances.reserve(account, cent)).leaseId, call.leaseId);
+  isBusy = false;
+  for (let second = 0; second < 2; second++) {
+    clock.advance(1_000);
+    await balances.tick();
+  }
+  assert.deepEqual(renewals, [false, true]);
+});
+
 Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {
   for (const shared of [false, true]) {
     const { balances, clock } = await setUp(usd, { shared });

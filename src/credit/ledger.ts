@@ -89,8 +89,14 @@ export interface LeaseStore<Id> {
   take(request: LeaseRequest<Id>): Promise<LeaseTaken>;
   /** Gives back credit; resolves to what is then left for others. */
   release(back: LeaseReturn<Id>): Promise<bigint>;
-  /** Extends leases to `leaseSeconds` from now; resolves to the ids of those that still exist. */
-  renew(held: readonly OpenLease<Id>[], leaseSeconds: number): Promise<ReadonlySet<string>>;
+  /**
+   * Extends leases to `leaseSeconds` from now. Resolves to the ids of those that still exist; false:
+   * it was being changed at that moment, and is to be renewed later.
+   */
+  renew(
+    held: readonly OpenLease<Id>[],
+    leaseSeconds: number,
+  ): Promise<ReadonlyMap<string, boolean>>;
   /** Returns what is left for anyone to lease, by id. */
   available(ids: readonly Id[]): Promise<ReadonlyMap<Id, bigint>>;
 }

@@ -23,15 +23,15 @@ export interface LeaseTable<Owner> {
 }
 
 /** A lease that its process still holds. */
-interface HeldLease<Owner> {
+interface HeldLease {
   readonly leaseId: string;
-  readonly accountId: Owner;
   readonly inFlightNanos: bigint;
 }
 
 /**
- * Renews leases, and takes back those of processes that are gone. Owners are locked before leases,
- * in the same order as by a charge that is posted meanwhile.
+ * Renews leases, and takes back those of processes that are gone: their owners are locked first, in
+ * the same order as by a charge that is posted meanwhile. A renewal changes no sum and waits for
+ * nobody, so that one locked owner doesn't keep the leases of others from being renewed.
  */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
   const takeBack = (condition: string, values: readonly string[]) =>
@@ -48,26 +48,26 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
       return { leases: returned.length, nanos };
     });
   return {
-    /** Returns the ids of the leases that still exist. */
-    async renew(held: readonly HeldLease<Owner>[], seconds: number): Promise<ReadonlySet<string>> {
-      if (held.length === 0) return new Set();
-      const rows = await database.transaction(async (tx) => {
-        await table.lock(tx, held.map(({ accountId }) => accountId));
-        return await tx.query(
-          `update ${table.name} l set in_flight_nanos = r.in_flight_nanos,
-             expires_at = clock_timestamp() + $2::double precision * interval '1 second'
-           from json_to_recordset($1::text::json) as r(id text, in_flight_nanos bigint)
-           where l.id = r.id returning l.id`,
-          [
-            JSON.stringify(held.map(({ leaseId, inFlightNanos }) => ({
-              id: leaseId,
-              in_flight_nanos: String(inFlightNanos),
-            }))),
-            seconds,
-          ],
-        );
-      });
-      return new Set(rows.map(({ id }) => String(id)));
+    /** Returns the ids of the leases that still exist, and whether each was free to be renewed. */
+    async renew(
+      held: readonly HeldLease[],
+      seconds: number,
+    ): Promise<ReadonlyMap<string, boolean>> {
+      if (held.length === 0) return new Map();
+      const rows = await database.query(
+        `with free as (
+           select id from ${table.name} where id = any($1::text[]) for update skip locked
+         ), renewed as (
+           update ${table.name} l set in_flight_nanos = h.in_flight_nanos,
+             expires_at = clock_timestamp() + $3::double precision * interval '1 second'
+           from unnest($1::text[], $2::bigint[]) as h (id, in_flight_nanos) join free using (id)
+           where l.id = h.id returning l.id
+         )
+         select id, id in (select id from renewed) as is_renewed from ${table.name}
+         where id = any($1::text[])`,
+        [held.map(({ leaseId }) => leaseId), held.map((one) => one.inFlightNanos), seconds],
+      );
+      return new Map(rows.map((row) => [String(row.id), row.is_renewed === true]));
     },
     sweepExpired: () => takeBack("expires_at < clock_timestamp()", []),
     takeBack: (processId: string) => takeBack("process_id = $1", [processId]),

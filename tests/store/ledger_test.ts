@@ -146,7 +146,7 @@ eachDatabase(
     await pass(db, 149);
     assert.deepEqual(
       await ledger.renew([{ leaseId: "lease-2", accountId, inFlightNanos: 4n }], 150),
-      new Set(["lease-2"]),
+      new Map([["lease-2", true]]),
     );
     assert.equal((await ledger.show(accountId)).reservedNanos, 4n);
     assert.equal((await ledger.show(accountId, "process-1")).reservedNanos, 4n);
@@ -164,10 +164,36 @@ eachDatabase(
     assert.deepEqual(await ledger.takeBack("process-2"), { leases: 1, nanos: 10n });
     assert.deepEqual(
       await ledger.renew([{ leaseId: "lease-2", accountId, inFlightNanos: 0n }], 150),
-      new Set(),
+      new Map(),
     );
     assert.equal(await left(ledger, accountId), 5n);
     assert.deepEqual(await ledger.check(), []);
+  },
+);
+
+onPostgres(
+  "a lease that is being changed is renewed later, and holds up no other one",
+  async (db) => {
+    const [ledger, accountId] = await opened(db, 100n);
+    const besideId = await newAccount(db, "beside");
+    await ledger.grant(besideId, 100n, { note: "beside" });
+    await ledger.take(request(accountId));
+    await ledger.take(request(besideId, { operationId: "beside", leaseId: "beside" }));
+    const renew = () =>
+      ledger.renew([
+        { leaseId: "lease-1", accountId, inFlightNanos: 4n },
+        { leaseId: "beside", accountId: besideId, inFlightNanos: 4n },
+      ], 1000);
+    await pass(db, 149);
+    await db.transaction(async (tx) => {
+      await releaseLease(tx, {
+        ...{ operationId: "back", accountId, leaseId: "lease-1", amountNanos: 1n },
+      });
+      assert.deepEqual(await renew(), new Map([["lease-1", false], ["beside", true]]));
+    });
+    await pass(db, 2);
+    assert.deepEqual(await ledger.sweepExpired(), { leases: 1, nanos: 9n });
+    assert.deepEqual(await renew(), new Map([["beside", true]]));
   },
 );
 

@@ -90,7 +90,7 @@ export class MemoryLedger implements Ledger {
       const expiresMs = this.#clock.monotonicMs() + leaseSeconds * 1000;
       Object.assign(this.leases.get(leaseId)!, { inFlightNanos, expiresMs });
     }
-    return Promise.resolve(new Set(there.map(({ leaseId }) => leaseId)));
+    return Promise.resolve(new Map(there.map(({ leaseId }) => [leaseId, true])));
   };
 
   available: Ledger["available"] = (accountIds) => {
