@@ -88,6 +88,11 @@ export interface IdempotencyDeps {
   onDuplicate?: (duplicate: Duplicate) => Promise<void>;
 }
 
+/**
+ * How long a call waits for the store's answer about its id, as long as for one of its connections;
+ * after that the store counts as unreachable.
+ */
+const longestAskMs = 5000;
 /** How often a process checks whether another one has answered. */
 const pollMs = 100;
 /** While the store is unreachable, assume for this long that the other process is still working. */
@@ -196,12 +201,15 @@ class Gate implements Idempotency {
 
   /** Returns the first request's stored answer, or undefined once this attempt owns the id. */
   async #acquire(attempt: InFlightRequest, signal: AbortSignal): Promise<StoredAnswer | undefined> {
-    const { store, clock } = this.#deps;
+    const { store, clock, setTimer } = this.#deps;
     const { claim } = attempt;
     let runningAtMs: number | undefined;
-    for (let mayClaim = true; !signal.aborted;) {
+    for (let mayClaim = true; !signal.aborted && !attempt.isClaimed;) {
       const asked: Promise<ReplayState> = mayClaim ? store.claim(claim) : store.find(claim);
-      const answered = await unlessAway(asked);
+      const inTime = await within(longestAskMs, unlessAway(asked), "late", setTimer);
+      // The claim may still be made. If that fails, the next one is made by `maintain`.
+      if (inTime === "late" && mayClaim) void this.#claimLate(attempt, asked).catch(() => {});
+      const answered = inTime === "late" ? undefined : inTime;
       const existing = answered ?? this.#knownHere(claim, runningAtMs);
       if (existing.state === "conflict") throw conflict();
       if (existing.state === "done") return existing.answer;
@@ -379,11 +387,15 @@ class Gate implements Idempotency {
     return { state: "duplicate", transactionId: original };
   }
 
-  async #claimLate(attempt: InFlightRequest): Promise<void> {
-    const existing = await this.#deps.store.claim(attempt.claim);
+  async #claimLate(
+    attempt: InFlightRequest,
+    asked = this.#deps.store.claim(attempt.claim),
+  ): Promise<void> {
+    const existing = await asked;
     if (existing.state !== "free") return;
     attempt.isClaimed = true;
-    if (attempt.hasEnded && !attempt.answer) await this.#release(attempt.claim);
+    const hasAnswered = attempt.isRunning && attempt.answer;
+    if (attempt.hasEnded && !hasAnswered) await this.#release(attempt.claim);
   }
 
   /** Ends an attempt without an answer: one of the waiting requests makes the next. */

@@ -322,6 +322,41 @@ function processOn(answers: Partial<ReplayStore>): TestProcess {
 
 const defect = () => Promise.reject(new Error("no such column"));
 
+Deno.test("a call waits five seconds for a store that hangs, and its claim counts from when it is made", async () => {
+  for (const fails of [false, true]) {
+    const { one, two, store, pass } = setUpIdempotency(["a", "b"]);
+    const [hangs, vendor] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    store.delay = () => hangs.promise;
+    let runs = 0;
+    const first = request();
+    const answer = one.idempotent(first, async () => {
+      runs++;
+      await vendor.promise;
+      return wholeRun(first.trace, "t1");
+    });
+    void answer.catch(() => {});
+    await pass(4_950);
+    assert.equal(runs, 0);
+    await pass(50);
+    assert.equal(runs, 1);
+    if (fails) {
+      vendor.reject(new Fault("upstream_error"));
+      await assert.rejects(answer);
+    }
+    store.delay = () => Promise.resolve();
+    hangs.resolve();
+    await settleDown();
+    assert.equal(store.rows.size, fails ? 0 : 1, "nobody waits for the claim of a failed call");
+    if (fails) continue;
+    const repeat = two.idempotent(request(), never).then(seen);
+    await settleDown();
+    vendor.resolve();
+    await answer;
+    await pass(200);
+    assert.equal((await repeat).text, "answer t1");
+  }
+});
+
 Deno.test("where the store refuses a claim, no call is made", async () => {
   await assert.rejects(processOn({ claim: defect }).idempotent(request(), never), /no such column/);
 });
