@@ -14,6 +14,11 @@ export function renewAfterMs(leaseMs: number): number {
 
 /** Once an operation of the store takes this long, requests that the lease covers wait no longer. */
 const longestTurnMs = 500;
+/**
+ * How often those that wait are then looked through. Not at each request or end of a call: each
+ * would take as long as there are waiting ones.
+ */
+const lookEveryMs = 50;
 
 const done = Promise.resolve();
 
@@ -73,8 +78,7 @@ export abstract class LeaseQueue<Request, Result> {
   }
 
   async request(request: Request): Promise<Result> {
-    // Requests that already wait go first.
-    if (this.#isSlow) this.serveWaiters();
+    // Requests that already wait go first, unless the store is slow.
     const result = this.#waiters.length === 0 || this.#isSlow ? this.serve(request) : undefined;
     if (result !== undefined) {
       void this.work();
@@ -100,10 +104,7 @@ export abstract class LeaseQueue<Request, Result> {
    * Nothing is awaited between the last check and the end of being busy, so no request is missed.
    */
   work(): Promise<void> {
-    if (this.#isBusy) {
-      if (this.#isSlow) this.serveWaiters();
-      return this.#working;
-    }
+    if (this.#isBusy) return this.#working;
     if (this.#waiters.length > 0) this.serveWaiters();
     const operation = this.next();
     if (!operation) return done;
@@ -136,10 +137,12 @@ export abstract class LeaseQueue<Request, Result> {
 
   /** Runs an operation. When it has become slow, waiting requests that are covered are served. */
   async #timed(operation: () => Promise<void>): Promise<void> {
-    const cancel = this.setTimer(longestTurnMs, () => {
+    const look = () => {
       this.#isSlow = true;
       this.serveWaiters();
-    });
+      cancel = this.setTimer(lookEveryMs, look);
+    };
+    let cancel = this.setTimer(longestTurnMs, look);
     try {
       await operation();
     } finally {

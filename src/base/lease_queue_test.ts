@@ -8,8 +8,10 @@ class Units extends LeaseQueue<number, number> {
   asked: number[][] = [];
   answer = Promise.withResolvers<number>();
   failures: unknown[] = [];
+  tries = 0;
 
   protected serve(units: number): number | undefined {
+    this.tries++;
     if (units > this.free) return undefined;
     this.free -= units;
     return units;
@@ -98,12 +100,29 @@ Deno.test("behind a slow store requests are served as soon as the lease covers t
   await turns();
   assert.deepEqual(order, [1]);
   queue.free = 5;
-  void queue.work();
+  timers.advance(50);
   await turns();
   assert.deepEqual(order, [1, 5]);
   queue.answer.resolve(9);
   await Promise.all(waiting);
   assert.deepEqual([order, timers.pending], [[1, 5, 9], 0]);
+});
+
+Deno.test("behind a slow store a request costs the same however many wait", async () => {
+  const timers = new FakeTimers();
+  const queue = units(timers);
+  const waiting = Promise.all(Array.from({ length: 1000 }, () => queue.request(1)));
+  timers.advance(500);
+  queue.tries = 0;
+  for (let round = 0; round < 1000; round++) {
+    queue.free = 1;
+    await queue.request(1);
+    // As at the end of a call, whose credit is free again.
+    void queue.work();
+  }
+  assert.equal(queue.tries, 1000);
+  queue.answer.resolve(1000);
+  await waiting;
 });
 
 Deno.test("after a failure who can be served still is, the others fail, and the next one asks again", async () => {
