@@ -1,4 +1,5 @@
 import type { AuditNote } from "../audit/audit.ts";
+import { type Fault, overLimit } from "../shared/fault.ts";
 import type { Tombstone } from "./tombstone.ts";
 
 /** The tables that callers know (docs/data.md, "Deletion"). */
@@ -167,4 +168,14 @@ export interface DeletionStore {
  */
 export interface ExportEraser {
   eraseExports(accountId: number, rows: ErasedSpan): Promise<number>;
+}
+
+/** The most deletions of one account that wait: to be stored, and to be done. */
+export const maxWaitingDeletions = 100;
+
+export function manyDeletions(): Fault {
+  return overLimit(
+    `This account has ${maxWaitingDeletions} deletions waiting; try again when some are done.`,
+    60,
+  );
 }

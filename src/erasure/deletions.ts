@@ -8,6 +8,8 @@ import {
   type DeletionRequest,
   type DeletionStore,
   type ExportEraser,
+  manyDeletions,
+  maxWaitingDeletions,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, overLimit, reasonOf } from "../shared/fault.ts";
@@ -62,7 +64,10 @@ export class Deletions {
     refuse: manyRequests,
   });
   readonly #steps = createFairQueue({ atOnce: stepsAtOnce, atOncePerKey: 1 });
-  readonly #additions = createFairQueue({ atOnce: storedAtOnce, atOncePerKey: 1 });
+  readonly #additions = createFairQueue({
+    ...{ atOnce: storedAtOnce, atOncePerKey: 1, waitingPerKey: maxWaitingDeletions },
+    refuse: manyDeletions,
+  });
   #waiting: { count: number; oldest: Date | null } = { count: 0, oldest: null };
 
   constructor(deps: DeletionsDeps) {

@@ -223,6 +223,19 @@ Deno.test("two deletions at a time wait to be stored, so that they leave the dat
   assert.equal(adding.length, 8);
 });
 
+Deno.test("of one account a hundred deletions wait to be stored, and no more", async () => {
+  const gate = Promise.withResolvers<never>();
+  const { deletions } = setUp([], 0, undefined, { add: () => gate.promise });
+  const all = Array.from({ length: 103 }, () => deletions.queue(wanted));
+  const ended = Promise.allSettled(all);
+  for (const late of all.slice(-2)) {
+    await assert.rejects(late, /^Fault: This account has 100 deletions waiting/);
+  }
+  gate.reject(new Fault("store_unavailable"));
+  const outcomes = (await ended).map((one) => one.status === "rejected" && one.reason.code);
+  assert.equal(outcomes.filter((code) => code === "store_unavailable").length, 101);
+});
+
 Deno.test("of queued deletions three are under way at once, each of another account, and two erase", async () => {
   const gate = Promise.withResolvers<ErasedBatch>();
   const without: unknown[] = [];

@@ -4,10 +4,11 @@ import {
   type Deletion,
   type DeletionRequest,
   type DeletionStore,
+  manyDeletions,
+  maxWaitingDeletions,
   type Selectors,
 } from "../deletion.ts";
 import { parseExactly } from "../../base/exact_json.ts";
-import { overLimit } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
@@ -22,9 +23,6 @@ import { noteDirty } from "./vacuum.ts";
 import { hasTombstone, insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
-
-/** The most waiting deletions of one account. */
-const maxWaiting = 100;
 
 const work: WorkTable = {
   name: "deletions",
@@ -235,14 +233,10 @@ function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "wait
 async function requireRoom(main: Database, accountId: number): Promise<void> {
   const rows = await main.query(
     `select 1 as one from deletions where account_id = $1 and completed_at is null
-     limit ${maxWaiting}`,
+     limit ${maxWaitingDeletions}`,
     [accountId],
   );
-  if (rows.length < maxWaiting) return;
-  throw overLimit(
-    `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
-    60,
-  );
+  if (rows.length >= maxWaitingDeletions) throw manyDeletions();
 }
 
 async function insertDeletion(
