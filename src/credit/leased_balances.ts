@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { SetTimer } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues } from "../base/lease_queue.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
@@ -39,6 +39,8 @@ export function inFlightHint({ inFlightNanos }: Shortage): string {
 
 /** 0.10 USD. */
 const aheadNanos = 100_000_000n;
+/** One locked balance, at which the store hangs, must not keep others' leases from being renewed. */
+const longestTickMs = 1_000;
 /** No prefetch for this long after a failed, short or returned lease. */
 const prefetchPauseMs = 1_000;
 
@@ -85,7 +87,8 @@ export class LeasedBalances<Id extends number | string> {
     for (const { lease } of this.#balances.values()) lease.fade(nowMs);
     await this.#renew();
     await this.#checkSurplus();
-    await Promise.all([...this.#balances.values()].map((balance) => balance.work()));
+    const work = Promise.all([...this.#balances.values()].map((balance) => balance.work()));
+    await within(longestTickMs, work, undefined, this.#deps.setTimer);
     this.#balances.forgetUnused();
   }
 

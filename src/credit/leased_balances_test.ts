@@ -249,6 +249,25 @@ Deno.test("a lease that can't be renewed now is spent from, and renewed at the n
   assert.deepEqual(renewals, [false, true]);
 });
 
+Deno.test("a balance that the store hangs at holds up the next tick for a second at most", async () => {
+  const { balances, store, timers } = await setUp(usd, {
+    over: (real) => ({
+      take: (request) => request.accountId === account ? real.take(request) : new Promise(() => {}),
+    }),
+  });
+  void balances.reserve(2, cent);
+  await balances.reserve(account, cent);
+  const ticked = balances.tick();
+  await settleDown();
+  timers.advance(1_000);
+  await ticked;
+  timers.advance(30_000);
+  void balances.tick();
+  await settleDown();
+  const [lease] = [...store.leases.values()];
+  assert.equal(lease!.expiresMs, timers.clock.monotonicMs() + 150_000);
+});
+
 Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {
   for (const shared of [false, true]) {
     const { balances, clock } = await setUp(usd, { shared });
