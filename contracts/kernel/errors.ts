@@ -99,6 +99,19 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors;
 
+/**
+ * Last until somebody replaces a key or raises a quota, though clients repeat their status. The
+ * vendors' libraries, and agents built on them, obey the header that says so.
+ */
+export const lastingErrors: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "missing_api_key",
+  "invalid_api_key",
+  "invalid_vendor_api_key",
+  "upstream_authentication_failed",
+  "upstream_quota_exhausted",
+  "vendor_quota_exhausted",
+]);
+
 /** The messages are public: they may be shown to any caller. */
 function rows<Code extends string, const Status, const Type>(
   status: Status,

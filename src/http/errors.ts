@@ -1,5 +1,5 @@
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
-import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
+import { type ErrorCode, errors, lastingErrors } from "../../contracts/kernel/errors.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
@@ -12,8 +12,10 @@ export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: strin
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
-  const shouldRetry = lasting.has(code) ? false : fault.vendorRetryAdvice;
-  if (shouldRetry !== undefined) headers["x-should-retry"] = String(shouldRetry);
+  const shouldRetry = lastingErrors.has(code) ? false : fault.vendorRetryAdvice;
+  if (shouldRetry !== undefined && !fault.isOneOfSeveral) {
+    headers["x-should-retry"] = String(shouldRetry);
+  }
   if (fault.vendorRequestId !== undefined) headers["x-vendor-request-id"] = fault.vendorRequestId;
   const details = fault.details ?? fault.vendorDetails;
   const body = JSON.stringify(errorBody({ code, message, param, details, requestId }, dialect));
@@ -25,19 +27,6 @@ const defaultRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
   overloaded: 1,
   store_unavailable: 2,
 };
-
-/**
- * Last until somebody replaces a key or raises a quota, though clients repeat their status. The
- * vendors' libraries, and agents built on them, obey the header.
- */
-const lasting: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "missing_api_key",
-  "invalid_api_key",
-  "invalid_vendor_api_key",
-  "upstream_authentication_failed",
-  "upstream_quota_exhausted",
-  "vendor_quota_exhausted",
-]);
 
 export function asFault(thrown: unknown): Fault {
   return thrown instanceof Fault ? thrown : new Fault("internal_error", { cause: thrown });

@@ -161,6 +161,16 @@ Deno.test("a temporary refusal has Retry-After, in every dialect", () => {
   }
 });
 
+Deno.test("whether a retry helps is left out where another model may answer it", () => {
+  const said = (code: Fault["code"], facts: Partial<Fault>) =>
+    parsed(Object.assign(new Fault(code), facts), "chat").headers?.["x-should-retry"];
+  assert.equal(said("upstream_rate_limited", { vendorRetryAdvice: false }), "false");
+  const isOneOfSeveral = true;
+  for (const code of ["upstream_rate_limited", "upstream_quota_exhausted"] as const) {
+    assert.equal(said(code, { vendorRetryAdvice: false, isOneOfSeveral }), undefined);
+  }
+});
+
 Deno.test("errors that last until a key is replaced or a quota raised say so, and no others", () => {
   const lasting = codes.filter((code) =>
     parsed(new Fault(code), "messages").headers?.["x-should-retry"] === "false"

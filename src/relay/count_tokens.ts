@@ -29,7 +29,7 @@ import { type AskedRequest, leftOutOf } from "./refused_additions.ts";
 import type { CallContext } from "./call_context.ts";
 import { continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
-import { eachPossible, mayAnotherAnswer } from "./pipeline.ts";
+import { eachPossible, lastFailure, mayAnotherAnswer } from "./pipeline.ts";
 import {
   leaveOutRefused,
   type PlanDeps,
@@ -86,17 +86,17 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
     maxVendorRequests,
   );
   const budget = unrecordedBudget();
-  let failure: unknown;
+  const failures: unknown[] = [];
   for (const count of counts) {
     try {
       return await countAt(deps, count, budget);
     } catch (thrown) {
-      const isOver = caller.signal.aborted || budget.left === 0;
-      if (isOver || !(thrown instanceof Fault) || !mayAnotherAnswer(thrown)) throw thrown;
-      failure = thrown;
+      if (!mayAnotherAnswer(thrown)) throw thrown;
+      failures.push(thrown);
+      if (caller.signal.aborted || budget.left === 0) break;
     }
   }
-  throw failure;
+  throw lastFailure(failures, failures.length < counts.length);
 }
 
 /** The request to count, before a vendor is chosen. */

@@ -1,4 +1,4 @@
-import { errors } from "../../contracts/kernel/errors.ts";
+import { errors, lastingErrors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
@@ -347,6 +347,8 @@ async function firstOf<M extends CallMeter>(
 ): Promise<Answered> {
   const { targetHealth } = deps;
   let [plan, ...left] = plans;
+  const failures: unknown[] = [];
+  let hasPassedOver = false;
   for (;;) {
     const { caller: { signal }, target } = plan.vendorCall;
     const [next, ...others] = left;
@@ -358,11 +360,14 @@ async function firstOf<M extends CallMeter>(
       } catch (thrown) {
         const isOver = next === undefined || call.requestsLeft === 0;
         if (!mayAnotherAnswer(thrown)) throw thrown;
-        // A retry may be answered by another model, about which this vendor says nothing.
-        if (thrown instanceof Fault) thrown.vendorRetryAdvice = undefined;
-        if (isOver || signal.aborted) throw thrown;
+        failures.push(thrown);
+        if (isOver || signal.aborted) {
+          throw lastFailure(failures, hasPassedOver || next !== undefined);
+        }
         targetHealth.passed(target);
       }
+    } else {
+      hasPassedOver = true;
     }
     call.moveTo(next!);
     [plan, left] = [next!, others];
@@ -488,8 +493,25 @@ const fallbackCodes: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
 
 /** Whether another vendor may be able to answer where one has failed with this error. */
 export function mayAnotherAnswer(thrown: unknown): boolean {
+  const fault = faultIn(thrown);
+  return fault !== undefined && fallbackCodes.has(fault.code);
+}
+
+/**
+ * Returns the last of the failures of a call's models, `isAnyLeft` if another one was not asked, and
+ * notes in it whether a retry may be answered by another one.
+ */
+export function lastFailure(failures: readonly unknown[], isAnyLeft: boolean): unknown {
+  const last = failures.at(-1);
+  const mayPass = isAnyLeft || failures.length > 1 &&
+      failures.some((one) => !lastingErrors.has(faultIn(one)?.code ?? "internal_error"));
+  if (last instanceof Fault) last.isOneOfSeveral = mayPass;
+  return last;
+}
+
+function faultIn(thrown: unknown): Fault | undefined {
   const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
-  return fault instanceof Fault && fallbackCodes.has(fault.code);
+  return fault instanceof Fault ? fault : undefined;
 }
 
 async function streamReply<M extends CallMeter>(

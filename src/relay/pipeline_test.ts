@@ -23,6 +23,7 @@ import {
   type CallAnswer,
   type CallPlan,
   eachPossible,
+  lastFailure,
   requireAuthorization,
   runCall,
 } from "./pipeline.ts";
@@ -299,18 +300,29 @@ for (
   });
 }
 
-Deno.test("what a vendor says about retries is passed on, unless a retry may go to another model", async () => {
-  const advising = (code: Fault["code"]): Script["execute"] => () =>
-    Promise.reject(Object.assign(new Fault(code), { vendorRetryAdvice: false }));
-  const adviceOf = async (...codes: [Fault["code"], ...Fault["code"][]]) => {
+Deno.test("what the last error says about retries doesn't hold if another model may answer one", async () => {
+  const isOneOfSeveral = async (...codes: [Fault["code"], ...Fault["code"][]]) => {
     const [one, ...others] = codes.map((code, at) => (
-      { ...[first, second][at]!, execute: advising(code) }
+      { ...[first, second][at]!, execute: () => Promise.reject(new Fault(code)) }
     ));
-    return ((await run([one!, ...others])).reply as Fault).vendorRetryAdvice;
+    const { code, isOneOfSeveral } = (await run([one!, ...others])).reply as Fault;
+    return [code, isOneOfSeveral];
   };
-  assert.equal(await adviceOf("upstream_rate_limited"), false);
-  assert.equal(await adviceOf("upstream_rate_limited", "upstream_rate_limited"), undefined);
-  assert.equal(await adviceOf("invalid_request", "upstream_rate_limited"), false);
+  const [limited, refused] = ["upstream_rate_limited", "upstream_authentication_failed"] as const;
+  assert.deepEqual(await isOneOfSeveral(limited), [limited, false]);
+  assert.deepEqual(await isOneOfSeveral("invalid_request", limited), ["invalid_request", false]);
+  assert.deepEqual(await isOneOfSeveral(limited, "invalid_request"), ["invalid_request", false]);
+  assert.deepEqual(await isOneOfSeveral(limited, limited), [limited, true]);
+  assert.deepEqual(await isOneOfSeveral(limited, refused), [refused, true]);
+  assert.deepEqual(await isOneOfSeveral(refused, limited), [limited, true]);
+  // A retry fails at both.
+  assert.deepEqual(await isOneOfSeveral(refused, refused), [refused, false]);
+});
+
+Deno.test("a model that wasn't asked may answer a retry, too", () => {
+  const refused = new Fault("upstream_quota_exhausted");
+  assert.equal((lastFailure([refused], false) as Fault).isOneOfSeveral, false);
+  assert.equal((lastFailure([refused], true) as Fault).isOneOfSeveral, true);
 });
 
 Deno.test("a stream that fails after its first byte is not asked of the next candidate", async () => {

@@ -44,6 +44,8 @@ export class Fault extends Error {
   vendorRequestId: string | undefined;
   /** Whether the vendor said that the caller should retry; undefined where it said nothing. */
   vendorRetryAdvice: boolean | undefined;
+  /** Another model may answer a retry, so that this error doesn't say whether one helps. */
+  isOneOfSeveral = false;
 
   constructor(code: ErrorCode, details: FaultDetails = {}) {
     super(details.message ?? errors[code].message, { cause: details.cause });

@@ -407,6 +407,20 @@ Deno.test("a token count goes on to the next target too", async () => {
   assert.equal(counted.headers.get("x-model"), `${messages}/${b}`);
 });
 
+Deno.test("a count that all targets refuse doesn't say whether a retry helps, that of one does", async () => {
+  const [a, b] = fresh(2).map((model) => `${messages}/${model}`);
+  const word = service().script((exchange) =>
+    exchange.answer(429, { error: { message: "Slow down." } }, { "x-should-retry": "false" })
+  );
+  const advice = await Promise.all([{}, { "X-Fallback-Models": b! }].map(async (headers) => {
+    const body = { model: a, messages: [{ role: "user", content: word }] };
+    const counted = await service().post("/chat/v1/messages/count_tokens", body, headers);
+    assert.equal((await counted.json()).error.code, "upstream_rate_limited");
+    return counted.headers.get("x-should-retry");
+  }));
+  assert.deepEqual(advice, ["false", null]);
+});
+
 Deno.test("an error under status 200 in place of a token count is the vendor's error", async () => {
   const [model] = fresh(1) as [string];
   const message = "prompt is too long: 9 tokens";
