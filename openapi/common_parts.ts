@@ -145,7 +145,7 @@ export const commonHeaders = {
   },
   "X-Should-Retry": {
     description:
-      "`false` if a retry fails until somebody replaces a key or raises a quota; otherwise what the vendor says about a retry.",
+      "`false` if a retry fails until somebody replaces a key or raises a quota; otherwise what the vendor says about a retry. Absent if another model may answer it.",
     schema: { type: "string", enum: ["true", "false"] },
   },
   "X-Translation-Loss": {
@@ -230,6 +230,11 @@ export function requestParameters(contract: Contract): Reference[] {
   return names.map((name) => reference("parameters", name));
 }
 
+/** What a vendor's errors become. */
+const vendorStatuses: ReadonlySet<string> = new Set(
+  ["400", "401", "403", "404", "413", "429", "502", "503", "504"],
+);
+
 /** Returns references to the headers of a contract's answers with a status. */
 export function answerHeaders(contract: Contract, status: string): Record<string, Reference> {
   const good = Number(status) < 400;
@@ -241,10 +246,10 @@ export function answerHeaders(contract: Contract, status: string): Record<string
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
   if (status === "429" || status === "503") names.push("Retry-After");
-  const isRetryable = ["429", "502", "503", "504"].includes(status);
-  if (status === "401" || (contract.interaction && isRetryable)) names.push("X-Should-Retry");
+  const asksVendor = contract.interaction || isCount(contract);
+  if (status === "401" || (asksVendor && vendorStatuses.has(status))) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
-  if (contract.interaction || isCount(contract)) names.push("X-Vendor-Request-ID");
+  if (asksVendor) names.push("X-Vendor-Request-ID");
   if (good && contract.interaction) {
     names.push("X-Translation-Loss", "X-Model", "X-Attempts", "X-Cache", "Age");
     names.push("X-Cost-USD", "X-Charged-USD", "Server-Timing");

@@ -37,6 +37,23 @@ Deno.test("calls that are recorded take X-Record, and nothing else does", () => 
   );
 });
 
+Deno.test("X-Should-Retry is there where a vendor's error may carry it, and where a key is refused", () => {
+  const asking = new Set(
+    allContracts().filter(({ interaction, operationId }) =>
+      interaction === true || operationId.startsWith("count")
+    ).map(({ operationId }) => operationId),
+  );
+  assert.ok(asking.size > 20);
+  const vendors = ["400", "401", "403", "404", "413", "429", "502", "503", "504"];
+  for (const { operationId, responses } of operations) {
+    for (const [status, response] of Object.entries(responses)) {
+      const { headers = {} } = response as { headers?: object };
+      const expected = asking.has(operationId) ? vendors.includes(status) : status === "401";
+      assert.equal("X-Should-Retry" in headers, expected, `${operationId} ${status}`);
+    }
+  }
+});
+
 Deno.test("every field of every schema says what it is", () => {
   const silent: string[] = [];
   visit(document.components.schemas, "", (schema, path) => {
