@@ -17,6 +17,10 @@ type ResponseEvent = { response: { id: string; status: string; output: unknown[]
 const idOf = (events: readonly Record<string, unknown>[]) =>
   (events.at(-1) as unknown as ResponseEvent).response.id;
 
+/** The id of the turn before, as an event names it. */
+const previousOf = ({ response }: Record<string, unknown>) =>
+  response === undefined ? [] : [(response as Record<string, unknown>).previous_response_id];
+
 async function erase(transactionId: string): Promise<void> {
   const { baseUrl, key } = service();
   const deletion = await fetch(`${baseUrl}/api/v1/data`, {
@@ -76,6 +80,7 @@ for (const path of ["/chat/v1", "/vendor-b/v1", "/openai/v1"]) {
       const input = [{ role: "user", content: "[say:second]" }];
       const second = await socket.ask({ model: named, store, input, previous_response_id: id });
       assert.equal(text(second), "second");
+      assert.deepEqual([...new Set(second.flatMap(previousOf))], [id]);
       const sent = JSON.stringify(simulators.requests("vendor-b").at(-1)!.body);
       assert.ok(sent.includes(word), "the vendor gets the first turn");
       assert.ok(sent.includes("first"), "and its answer");
@@ -93,7 +98,10 @@ Deno.test("an unstored turn or a warm-up that goes on with a stored response kee
       ...{ ...next, model, store: false, previous_response_id: idOf(first), input: "[say:second]" },
     });
     const third = { model, store: false, previous_response_id: idOf(second), input: "[say:third]" };
-    assert.equal(text(await socket.ask(third)), "third");
+    const answer = await socket.ask(third);
+    assert.equal(text(answer), "third");
+    assert.deepEqual([...new Set(second.flatMap(previousOf))], [idOf(first)]);
+    assert.deepEqual([...new Set(answer.flatMap(previousOf))], [idOf(second)]);
     const sent = JSON.stringify(simulators.requests("vendor-b").at(-1)!.body);
     const order = [word, "first", "[say:second]", "[say:third]"].map((one) => sent.indexOf(one));
     assert.deepEqual(order, order.toSorted((a, b) => a - b));

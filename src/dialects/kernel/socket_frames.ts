@@ -57,6 +57,8 @@ export interface SocketFrames {
   takeTags(itemsText: string): Steps<{ tags: PromptTags; itemsText: string }>;
   /** Returns the request with these items in place of its own, after the response `previousId`. */
   withItems(frame: CreateFrame, itemsText: string, previousId: string | undefined): CreateFrame;
+  /** Returns an event's text with the turn that its response continues. */
+  withPrevious(data: string, previousId: string): string;
   /** Returns the events that answer a warm-up. Throws if no request could follow it. */
   warmUp(frame: CreateFrame, response: { id: string; createdAt: number }): string[];
   steerFailed(frame: SteerFrame, isActive: boolean): string;

@@ -48,6 +48,8 @@ interface Message {
 interface RunningCall {
   readonly leaving: AbortController;
   responseId: string | undefined;
+  /** The turn of the socket that it continues, of which the endpoint gets the items alone. */
+  previousId?: string | undefined;
   isCancelled: boolean;
 }
 
@@ -293,6 +295,7 @@ export class ResponseSocket implements FrameReceiver {
     const itemsText = own && joinItems(before.itemsText, own.itemsText);
     if (frame.isWarmUp) return this.#warmUp(frame, itemsText, before);
     const continued = turn && own ? this.#continue(turn, frame, own, context) : frame;
+    running.previousId = turn?.responseId;
     const request = this.#requestOf(frames.bodyText(continued), running);
     // The endpoint counts the bytes that it reads in its own gate.
     message.permit?.release();
@@ -451,8 +454,10 @@ export class ResponseSocket implements FrameReceiver {
     running: RunningCall,
   ): Promise<string | undefined> {
     const { frames } = this.#deps;
+    const { previousId } = running;
     running.responseId ??= frames.responseId(data);
-    if (!this.#sendEvent(data, streamId)) await this.#room();
+    const shown = previousId === undefined ? data : frames.withPrevious(data, previousId);
+    if (!this.#sendEvent(shown, streamId)) await this.#room();
     return frames.outputOf(data);
   }
 

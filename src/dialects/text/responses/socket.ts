@@ -1,5 +1,5 @@
 import { parseExactly } from "../../../base/exact_json.ts";
-import { locate } from "../../../base/json_text.ts";
+import { locate, splice } from "../../../base/json_text.ts";
 import { parsing } from "../../../base/heavy_json.ts";
 import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
@@ -42,7 +42,13 @@ export const socket: SocketFrames = {
     return { ...frame, members };
   },
 
-  warmUp({ members }, { id, createdAt }) {
+  withPrevious(data, previousId) {
+    const path = ["response", "previous_response_id"];
+    const range = data.includes(`"${path[1]}"`) ? locate(data, path) : undefined;
+    return range ? splice(data, [{ ...range, text: JSON.stringify(previousId) }]) : data;
+  },
+
+  warmUp({ members, previousId = null }, { id, createdAt }) {
     const model = members.get("model");
     if (!model?.startsWith('"')) {
       throw new Fault("missing_required_field", {
@@ -66,6 +72,7 @@ export const socket: SocketFrames = {
           parallel_tool_calls: true,
         },
         ...{ tool_choice: "auto", tools: [], metadata: {}, store: false },
+        previous_response_id: previousId,
         usage: isOver ? usage : null,
       };
       return JSON.stringify({ type: `response.${step}`, sequence_number: at, response });
