@@ -532,6 +532,8 @@ export function refusalFault(
   fault.vendorRequestId = vendorRequestId(answer.headers);
   // What is true of one key need not be of the pool's next one.
   if (!vendorCall.keyPool) fault.vendorRetryAdvice = vendorRetryAdvice(answer.headers);
+  // Clients repeat a conflict, but not the 400 that it becomes here.
+  if (answer.status === 409) fault.vendorRetryAdvice ??= true;
   if (operatorsProblem.has(fault.code)) {
     deps.log.error("the service's own vendor key does not work", {
       vendor: vendorCall.target.vendor.label,

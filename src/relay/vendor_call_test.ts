@@ -16,6 +16,7 @@ import {
   callVendor,
   postToVendor,
   readRefusal,
+  refusalFault,
   type TextExchange,
   VendorAccess,
 } from "./vendor_call.ts";
@@ -209,6 +210,22 @@ Deno.test("a refusal that can't be read has its status; an abort while it is rea
     ...{ json: undefined, text: "" },
   });
   await assert.rejects(failing(new UpstreamAborted()), UpstreamAborted);
+});
+
+Deno.test("a conflict is answered with advice to retry, unless its vendor advises otherwise", () => {
+  const adviceOf = (status: number, headers: Record<string, string>, keys: string[]) => {
+    const { access } = setUp([], { keys });
+    const refused = { ...answer(status), headers };
+    const fault = refusalFault({ log, clock: new FakeClock() }, access, refused, {});
+    return [fault.code, fault.vendorRetryAdvice];
+  };
+  const no = { "x-should-retry": "false" };
+  assert.deepEqual(adviceOf(409, {}, ["k1"]), ["invalid_request", true]);
+  assert.deepEqual(adviceOf(409, no, ["k1"]), ["invalid_request", false]);
+  assert.deepEqual(adviceOf(409, {}, ["k1", "k2"]), ["invalid_request", true]);
+  assert.deepEqual(adviceOf(400, {}, ["k1"]), ["invalid_request", undefined]);
+  assert.deepEqual(adviceOf(429, no, ["k1"]), ["upstream_rate_limited", false]);
+  assert.deepEqual(adviceOf(429, no, ["k1", "k2"]), ["upstream_rate_limited", undefined]);
 });
 
 Deno.test("a refused addition is taken out of a large request in the turns of its call", async () => {
