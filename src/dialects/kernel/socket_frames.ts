@@ -57,6 +57,11 @@ export interface SocketFrames {
   takeTags(itemsText: string): Steps<{ tags: PromptTags; itemsText: string }>;
   /** Returns the request with these items in place of its own, after the response `previousId`. */
   withItems(frame: CreateFrame, itemsText: string, previousId: string | undefined): CreateFrame;
+  /**
+   * Returns the items of a conversation that a later request continues, without those that a summary
+   * replaces: `isSummary` if it also replaces what came before the items.
+   */
+  sinceSummary(itemsText: string): Steps<{ itemsText: string; isSummary: boolean }>;
   /** Returns an event's text with the turn that its response continues. */
   withPrevious(data: string, previousId: string): string;
   /** Returns the events that answer a warm-up. Throws if no request could follow it. */

@@ -303,15 +303,16 @@ export class ResponseSocket implements FrameReceiver {
     this.#deps.accessLog(context, "POST", reply.status);
     const outputText = await this.#answer(reply, frame, running, context);
     if (outputText === undefined || running.responseId === undefined || frame.isStored) return;
+    const allText = joinItems(itemsText ?? "", outputText);
+    const since = await this.#inSteps(allText, frames.sinceSummary(allText));
     // The turn was forgotten during the call: its text was erased, or other turns needed the room.
     if (turn !== undefined && this.#turnOf(frame) !== turn) return;
     const { transactionId, settled } = context.trace;
-    const allText = joinItems(itemsText ?? "", outputText);
     const remembered = {
       responseId: running.responseId,
-      storedId: before.storedId,
-      itemsText: allText,
-      recordedUnits: allText.length,
+      storedId: since.isSummary ? undefined : before.storedId,
+      itemsText: since.itemsText,
+      recordedUnits: since.itemsText.length,
       sources: [...before.sources, ...(transactionId ? [transactionId] : [])],
     };
     this.#deps.turns.remember(this, this.#accountId, remembered, settled);

@@ -3,6 +3,9 @@ import type { FrameChannel } from "../../base/frame_channel.ts";
 import { createByteGate } from "../../base/byte_gate.ts";
 import { FakeClock } from "../../base/clock.ts";
 import { Fault } from "../../shared/fault.ts";
+import { responses } from "../../dialects/text/responses/mod.ts";
+import type { HttpRequest } from "../http_request.ts";
+import { createSocketTurns } from "./socket_turns.ts";
 import { ResponseSocket, type ResponseSocketDeps } from "./response_socket.ts";
 
 const soon = () => new Promise((resolve) => setImmediate(resolve));
@@ -74,6 +77,58 @@ Deno.test("a request that waits for admission or its rate token is not run once 
     const steps = { never: ["key", "run", "ended"], admission: ["ended"], rate: ["key", "ended"] };
     assert.deepEqual(asked.splice(0), steps[closesAt]);
   }
+});
+
+Deno.test("an unstored turn goes on from the summary of the one before it, and without one from all", async () => {
+  const bodies: { input: Record<string, unknown>[]; previous_response_id?: string }[] = [];
+  const outputs: object[][] = [[], [], [], []];
+  const deps = {
+    messages: createByteGate({ capacityBytes: 400_000 }),
+    headers: new Map(),
+    contexts: { clock: new FakeClock(), newRequestId: () => "r", trustProxy: false },
+    frames: responses.socket,
+    frontDoor: {},
+    turns: createSocketTurns({ maxChars: 1e6, isErased: () => false }),
+    authenticate: () => Promise.resolve(undefined),
+    rateCheck: () => Promise.resolve({}),
+    accessLog: () => {},
+    found: {
+      async endpoint({ body }: HttpRequest) {
+        const sent = JSON.parse(new TextDecoder().decode(await body.whole()));
+        const answer = { id: `resp_${bodies.push(sent)}`, status: "completed" };
+        const output = outputs[bodies.length - 1];
+        return { status: 200, headers: {}, body: JSON.stringify({ ...answer, output }) };
+      },
+    },
+  };
+  const sent: string[] = [];
+  const channel = { isClosing: false, working() {}, send: (text: string) => sent.push(text) > 0 };
+  const socket = new ResponseSocket(deps as unknown as ResponseSocketDeps, {} as never);
+  socket.opened(channel as unknown as FrameChannel, 1, () => {});
+  const user = (content: string) => ({ role: "user", content });
+  const ask = async (previous_response_id: string | undefined, ...input: object[]) => {
+    const frame = {
+      type: "response.create",
+      model: "m",
+      store: false,
+      previous_response_id,
+      input,
+    };
+    socket.message(new TextEncoder().encode(JSON.stringify(frame)));
+    for (let turns = 0; turns < 5; turns++) await soon();
+    const { input: asked, previous_response_id: stored } = bodies.at(-1)!;
+    return [stored, asked.map(({ type, content }) => content ?? type)];
+  };
+  const trigger = { type: "compaction_trigger" };
+  outputs[2] = [{ type: "compaction", encrypted_content: "x" }];
+  // The vendor of the second turn wrote no summary.
+  assert.deepEqual(await ask("resp_stored", user("1")), ["resp_stored", ["1"]]);
+  assert.deepEqual(await ask("resp_1", trigger), ["resp_stored", ["1", "compaction_trigger"]]);
+  assert.deepEqual(await ask("resp_2", user("2"), trigger), [
+    ...["resp_stored", ["1", "2", "compaction_trigger"]],
+  ]);
+  assert.deepEqual(await ask("resp_3", user("3")), [undefined, ["compaction", "3"]]);
+  assert.ok(sent.every((text) => !text.includes('"error"')), sent.join());
 });
 
 /** A socket to which steering frames come, admitted by `authenticate`; and what it sends. */

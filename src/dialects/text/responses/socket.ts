@@ -1,10 +1,12 @@
 import { parseExactly } from "../../../base/exact_json.ts";
-import { locate, splice } from "../../../base/json_text.ts";
+import { itemsAt, locate, splice } from "../../../base/json_text.ts";
 import { parsing } from "../../../base/heavy_json.ts";
 import { finish } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { SocketFrames } from "../../kernel/socket_frames.ts";
+import { jsonValue } from "../../kernel/json.ts";
 import { textWithoutTags } from "../../kernel/tag_blocks.ts";
+import { isTrigger, summaryStart } from "./conversation/state.ts";
 import { bodyTextOf, inputItemsText, readClientFrame } from "./socket/client_frame.ts";
 import { wholeEvents } from "./socket/whole_events.ts";
 import { readRequest } from "./splice.ts";
@@ -40,6 +42,18 @@ export const socket: SocketFrames = {
     else members.set("previous_response_id", JSON.stringify(previousId));
     members.set("input", `[${itemsText}]`);
     return { ...frame, members };
+  },
+
+  *sinceSummary(itemsText) {
+    if (!itemsText.includes('"compaction_trigger"')) return { itemsText, isSummary: false };
+    const text = `[${itemsText}]`;
+    const items = (yield* itemsAt(text, { start: 0, end: text.length })).map(({ start, end }) => {
+      const item = text.slice(start, end);
+      return { item, type: jsonValue(textAt(item, ["type"]) ?? "null") };
+    });
+    const start = summaryStart(items);
+    const left = items.slice(start).filter((one) => !isTrigger(one));
+    return { itemsText: left.map(({ item }) => item).join(","), isSummary: start > 0 };
   },
 
   withPrevious(data, previousId) {

@@ -38,10 +38,21 @@ export function continueFrom(stored: readonly Item[], body: JsonRecord): JsonRec
  * asked for it. Other triggers, which got no `compaction`, are left out as well.
  */
 function sinceSummary(items: readonly Item[]): readonly Item[] {
-  const isTrigger = ({ type }: Item) => type === "compaction_trigger";
+  return items.slice(summaryStart(items)).filter((item) => !isTrigger(item));
+}
+
+interface Typed {
+  readonly type?: unknown;
+}
+
+/** Returns the index of the first item that no summary replaces. */
+export function summaryStart(items: readonly Typed[]): number {
   const summary = items.findLastIndex(({ type }) => type === "compaction");
-  const trigger = items.findLastIndex((item, index) => index < summary && isTrigger(item));
-  return items.slice(trigger + 1).filter((item) => !isTrigger(item));
+  return items.findLastIndex((item, index) => index < summary && isTrigger(item)) + 1;
+}
+
+export function isTrigger({ type }: Typed): boolean {
+  return type === "compaction_trigger";
 }
 
 /** Returns the items, with each reference replaced by the item that `find` returns for its id. */
