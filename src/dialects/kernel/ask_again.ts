@@ -1,13 +1,8 @@
 import { parseExactly } from "../../base/exact_json.ts";
-import {
-  changeMembers,
-  cutStringPrefix,
-  locate,
-  splice,
-  topLevelMembers,
-} from "../../base/json_text.ts";
+import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
 import type { BodyAndText, Dialect } from "./dialect.ts";
 import { asRecord, isRecord } from "./json.ts";
+import { textWithoutTags } from "./tag_blocks.ts";
 
 /**
  * A stored request, prepared to be sent again: to another model, without its tag lines, for a whole
@@ -28,13 +23,7 @@ export function askAgain(dialect: Dialect, storedText: string, model: string): B
   );
   const asked = (text: string) => ({ ...asRecord(parseExactly(text)), model, stream: false });
   const { tagBlocks } = dialect.readRequest(asked(plain));
-  const bodyText = splice(
-    plain,
-    tagBlocks.flatMap(({ path, units }) => {
-      const range = locate(plain, path);
-      return range ? [cutStringPrefix(plain, range, units)] : [];
-    }),
-  );
+  const bodyText = textWithoutTags(plain, tagBlocks);
   const body = resendRules.modelInPath ? asked(bodyText) : parseExactly(bodyText) as unknown;
   return { body, bodyText };
 }

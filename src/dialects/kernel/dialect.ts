@@ -412,8 +412,11 @@ export interface RequestFacts {
   choices: number;
   serviceTier: string | undefined;
   tags: PromptTags;
-  /** Tag lines in the body: the path of their text, and how many UTF-16 units to cut. */
-  tagBlocks: { path: readonly (string | number)[]; units: number }[];
+  /**
+   * Tag lines in the body: the path of their text, and how many UTF-16 units to cut. `isPart`: the
+   * text has nothing else, so that the part that it stands in is removed.
+   */
+  tagBlocks: { path: readonly (string | number)[]; units: number; isPart?: boolean }[];
 }
 
 /** Changes to the text of a pass-through request. */

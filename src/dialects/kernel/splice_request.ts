@@ -1,13 +1,14 @@
 import {
-  cutStringPrefix,
   type Edit,
   locateInSteps,
   type Members,
   splice,
   topLevelMembersSteps,
 } from "../../base/json_text.ts";
+import { pushAll } from "../../base/lists.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { Dialect, RequestChanges, RequestFacts } from "./dialect.ts";
+import { changedPath, tagEdits } from "./tag_blocks.ts";
 
 /** The part of `spliceRequest` that differs between dialects. */
 interface OwnSplice {
@@ -49,9 +50,9 @@ function* modelAndTagEdits(
   if (model && modelText !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(modelText) });
   }
-  for (const { path, units } of facts.tagBlocks) {
-    const range = yield* locateInSteps(bodyText, members, path);
-    if (range) edits.push(cutStringPrefix(bodyText, range, units));
+  for (const block of facts.tagBlocks) {
+    const range = yield* locateInSteps(bodyText, members, changedPath(block));
+    if (range) pushAll(edits, yield* tagEdits(bodyText, range, block));
   }
   return edits;
 }

@@ -1,5 +1,14 @@
-import { cutStringPrefix, locate, splice } from "../../base/json_text.ts";
-import { mergeTags, type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
+import {
+  cutStringPrefix,
+  type Edit,
+  itemsAt,
+  locate,
+  removeItems,
+  splice,
+  type TextRange,
+} from "../../base/json_text.ts";
+import { finish, type Steps } from "../../base/steps.ts";
+import { mergeTags, type PromptTags, readPromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
 import { formatPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
@@ -7,7 +16,11 @@ import { isRecord, type JsonRecord } from "./json.ts";
 export interface LocatedText {
   readonly text: string;
   readonly path: readonly (string | number)[];
+  /** It is a part beside others. */
+  readonly hasOthers?: boolean;
 }
+
+type TagBlock = RequestFacts["tagBlocks"][number];
 
 /**
  * Returns the first text of a message's content: the content itself if it is a text, or the text of
@@ -16,7 +29,9 @@ export interface LocatedText {
 export function firstText(content: unknown, path: LocatedText["path"]): LocatedText | undefined {
   if (typeof content === "string") return { text: content, path };
   for (const { value, at } of placesIn(content, path)) {
-    if (typeof value.text === "string") return { text: value.text, path: [...at, "text"] };
+    if (typeof value.text !== "string") continue;
+    const hasOthers = Array.isArray(content) && content.length > 1;
+    return { text: value.text, path: [...at, "text"], hasOthers };
   }
   return undefined;
 }
@@ -47,42 +62,63 @@ function* placesIn(
   }
 }
 
-/** Reads the tag lines at the start of these texts; the first value of a tag wins. */
+/**
+ * Reads the tag lines at the start of these texts; the first value of a tag wins. A part that has
+ * nothing else is removed if there are others: some vendors refuse an empty text.
+ */
 export function readTagBlocks(
   texts: readonly (LocatedText | undefined)[],
 ): Pick<RequestFacts, "tags" | "tagBlocks"> {
   const tagBlocks: RequestFacts["tagBlocks"] = [];
   let tags: PromptTags = {};
-  for (const { text, path } of texts.filter((one) => one !== undefined)) {
-    const block = readPromptTags(text, formatPath(path));
+  for (const { text, path, hasOthers } of texts.filter((one) => one !== undefined)) {
+    const block = (hasOthers ? readTags : readPromptTags)(text, formatPath(path));
     if (block.length === 0) continue;
     tags = mergeTags(tags, block.tags);
-    tagBlocks.push({ path, units: block.length });
+    const isPart = block.length === text.length;
+    tagBlocks.push({ path, units: block.length, ...(isPart ? { isPart } : {}) });
   }
   return { tags, tagBlocks };
 }
 
 export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): unknown {
-  return blocks.reduce((cut, { path, units }) => cutAt(cut, path, units), body);
+  return blocks.reduce((cut, block) => cutAt(cut, block.path, block), body);
 }
 
 /** `withoutTags` for a body's text; the rest stays byte for byte. */
 export function textWithoutTags(bodyText: string, blocks: RequestFacts["tagBlocks"]): string {
   return splice(
     bodyText,
-    blocks.flatMap(({ path, units }) => {
-      const range = locate(bodyText, path);
-      return range ? [cutStringPrefix(bodyText, range, units)] : [];
+    blocks.flatMap((block) => {
+      const range = locate(bodyText, changedPath(block));
+      return range ? finish(tagEdits(bodyText, range, block)) : [];
     }),
   );
 }
 
-function cutAt(value: unknown, path: readonly (string | number)[], units: number): unknown {
+/** The path of the value that changes if a block is cut. */
+export function changedPath({ path, isPart }: TagBlock): TagBlock["path"] {
+  return isPart ? path.slice(0, -2) : path;
+}
+
+/** Returns the edits that cut a block from a body's text; `range` is that of `changedPath`. */
+export function* tagEdits(
+  bodyText: string,
+  range: TextRange,
+  { path, units, isPart }: TagBlock,
+): Steps<Edit[]> {
+  if (!isPart) return [cutStringPrefix(bodyText, range, units)];
+  const parts = yield* itemsAt(bodyText, range);
+  return removeItems(parts, parts.map((_, index) => index === path.at(-2)));
+}
+
+function cutAt(value: unknown, path: TagBlock["path"], block: TagBlock): unknown {
   const [step, ...rest] = path;
-  if (step === undefined) return typeof value === "string" ? value.slice(units) : value;
+  if (step === undefined) return typeof value === "string" ? value.slice(block.units) : value;
   if (Array.isArray(value)) {
-    return value.map((one, index) => index === step ? cutAt(one, rest, units) : one);
+    if (block.isPart && rest.length === 1) return value.filter((_, index) => index !== step);
+    return value.map((one, index) => index === step ? cutAt(one, rest, block) : one);
   }
   const record = value as JsonRecord;
-  return { ...record, [step]: cutAt(record[step], rest, units) };
+  return { ...record, [step]: cutAt(record[step], rest, block) };
 }
