@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { reasonOf } from "./fault.ts";
 
@@ -22,7 +23,14 @@ export interface JobRunnerDeps {
   log: Pick<Log, "info" | "warn">;
   /** Called after each run. */
   onRun?: (job: string, outcome: "done" | "failed") => void;
+  clock?: Pick<Clock, "monotonicMs">;
 }
+
+/**
+ * How long a job must not have failed until its failure counts as over. On a database that takes no
+ * writes, for instance, a job fails only in the runs in which it has something to write.
+ */
+const calmMs = 30_000;
 
 /** Runs all `jobs`. A job that fails runs again at its next time. */
 export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerDeps): JobRunner {
@@ -39,22 +47,28 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
 
 function repeat(
   { name, everyMs, firstMs = everyMs, run }: BackgroundJob,
-  { log, onRun = () => {} }: JobRunnerDeps,
+  { log, onRun = () => {}, clock = systemClock }: JobRunnerDeps,
 ): () => void {
   let isStopped = false;
-  let isFailing = false;
+  /** The last failure of a series whose beginning was logged, and whose end wasn't. */
+  let failedMs: number | undefined;
   let timer: ReturnType<typeof setTimeout>;
   const runOnce = async () => {
     try {
       await run();
-      if (isFailing) log.info("a background job works again", { job: name });
-      isFailing = false;
+      if (failedMs !== undefined && clock.monotonicMs() - failedMs >= calmMs) {
+        failedMs = undefined;
+        log.info("a background job works again", { job: name });
+      }
+      onRun(name, "done");
     } catch (thrown) {
       // Logged once per outage: a database that is down for an hour is one event, not thousands.
-      if (!isFailing) log.warn("a background job failed", { job: name, reason: reasonOf(thrown) });
-      isFailing = true;
+      if (failedMs === undefined) {
+        log.warn("a background job failed", { job: name, reason: reasonOf(thrown) });
+      }
+      failedMs = clock.monotonicMs();
+      onRun(name, "failed");
     }
-    onRun(name, isFailing ? "failed" : "done");
     if (!isStopped) timer = setTimeout(runOnce, everyMs);
   };
   timer = setTimeout(runOnce, firstMs);

@@ -11,14 +11,23 @@ function setup() {
   return { lines, log };
 }
 
-function started(job: { everyMs: number; run: () => Promise<void> }, log: Log): JobRunner {
-  const runner = createJobRunner([{ name: "sweep", ...job }], { log });
+/** With a clock that stands still, unless a step moves it. */
+function started(
+  job: { everyMs: number; run: () => Promise<void> },
+  log: Log,
+  clock = { monotonicMs: () => 0 },
+): JobRunner {
+  const runner = createJobRunner([{ name: "sweep", ...job }], { log, clock });
   runner.start();
   return runner;
 }
 
 /** Runs a job of steps, one after the other; resolves when the last has begun, and stops it. */
-async function runSteps(log: Log, steps: readonly (() => Promise<void>)[]): Promise<void> {
+async function runSteps(
+  log: Log,
+  steps: readonly (() => Promise<void>)[],
+  clock?: { monotonicMs: () => number },
+): Promise<void> {
   let step = 0;
   let ended = () => {};
   const done = new Promise<void>((resolve) => ended = resolve);
@@ -27,7 +36,7 @@ async function runSteps(log: Log, steps: readonly (() => Promise<void>)[]): Prom
     if (next) return await next();
     ended();
   };
-  const runner = started({ everyMs: 0, run }, log);
+  const runner = started({ everyMs: 0, run }, log, clock);
   await done;
   runner.stop();
 }
@@ -52,12 +61,30 @@ Deno.test("a job runs again after its end, never two at once", async () => {
 
 Deno.test("a failing job continues; a series of failures is logged at its beginning and end", async () => {
   const { lines, log } = setup();
-  await runSteps(log, [good, bad, bad, bad, good, good, bad, bad]);
+  let nowMs = 0;
+  const after30s = () => Promise.resolve(void (nowMs += 30_000));
+  const steps = [good, bad, bad, bad, after30s, good, bad, bad];
+  await runSteps(log, steps, { monotonicMs: () => nowMs });
   assert.match(lines[0]!, /^a background job failed .*"job":"sweep".*database cannot be reached/);
   assert.equal(lines[1], 'a background job works again {"job":"sweep"}');
   assert.match(lines[2]!, /^a background job failed/);
-  // The run that ends the test succeeds too.
-  assert.ok(lines.length <= 4, lines.join("\n"));
+  assert.equal(lines.length, 3, lines.join("\n"));
+});
+
+Deno.test("a job that fails now and then during an outage logs it once", async () => {
+  const { lines, log } = setup();
+  let nowMs = 0;
+  const turn = async (step: () => Promise<void>) => {
+    nowMs += 1_000;
+    await step();
+  };
+  const flapping = Array.from({ length: 20 }, () => [bad, good]).flat();
+  const steps = [...flapping, ...Array.from({ length: 31 }, () => good)];
+  await runSteps(log, steps.map((step) => () => turn(step)), { monotonicMs: () => nowMs });
+  assert.deepEqual(lines.map((line) => line.split(" {")[0]), [
+    "a background job failed",
+    "a background job works again",
+  ]);
 });
 
 Deno.test("a job's line says why it failed, not what a caller would be told", async () => {
