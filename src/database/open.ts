@@ -1,11 +1,13 @@
 import { embeddedDatabaseIn } from "./data_dir.ts";
 import { programFile } from "../base/program_files.ts";
 import type { Log } from "../base/log.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Database } from "./database.ts";
 import { openEmbedded } from "./embedded/embedded.ts";
 import { migrate } from "./migrate.ts";
 import { readMigrations } from "./migration_file.ts";
+import { codeOf, isSqlState } from "./postgres/faults.ts";
 import { openPostgres } from "./postgres/postgres.ts";
 
 /**
@@ -57,9 +59,27 @@ async function migrated(
     return database;
   } catch (thrown) {
     await database.close();
-    throw thrown;
+    throw migrationFailure(thrown, variable);
   }
 }
+
+/** Returns the error to throw: if the server has refused a statement, one that says what to do. */
+function migrationFailure(thrown: unknown, variable: string): unknown {
+  const code = codeOf(thrown);
+  if (thrown instanceof Fault || code === undefined || !isSqlState(code)) return thrown;
+  const advice = Object.hasOwn(remedies, code) ? `; ${remedies[code]}` : "";
+  return new Error(
+    `${variable}: the tables can't be created or migrated (${code}: ${
+      messageOf(thrown).replaceAll("\n", " ")
+    })${advice}.`,
+    { cause: thrown },
+  );
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  "42501": "make the user the database's owner, or grant it CREATE on the schema public",
+  "42P07": "use a separate database",
+};
 
 /**
  * Whether two connections lead to one session, as behind a pooler by transaction. Statements are

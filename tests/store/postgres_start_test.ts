@@ -8,6 +8,7 @@ import { runAdminHere } from "../support/admin.ts";
 import { createMigrated } from "../support/databases.ts";
 import { freePort } from "../support/free_port.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
 
 const { available } = postgresAvailability();
 const password = "hunter2-very-secret";
@@ -38,6 +39,91 @@ Deno.test("a wrong password is reported", { ignore: !available }, async () => {
 Deno.test("an unknown database is reported", { ignore: !available }, async () => {
   await refused((await startPostgres()).url("missing"), /no database of that name/);
 });
+
+Deno.test("parameters that only libpq knows are reported", { ignore: !available }, async () => {
+  const url = new URL((await startPostgres()).url("postgres"));
+  url.searchParams.set("channel_binding", "require");
+  await refused(url.href, /unrecognized[^\n]*"channel_binding"\); remove it from the address/);
+});
+
+Deno.test("a database where nothing can be created is reported", {
+  ignore: !available,
+}, async () => {
+  const server = await startPostgres();
+  const { name, url, drop } = await server.createDatabase();
+  const home = await openPostgres(url);
+  await home.query(`create role ${name} login password '${password}'`);
+  const guest = Object.assign(new URL(url), { username: name, password });
+  const dataDir = await Deno.makeTempDir({ prefix: "guest-" });
+  const start = (address: string) => openDatabase(new Secret(address), dataDir);
+  await assert.rejects(
+    start(guest.href),
+    /^Error: DATABASE_URL: [^\n]*\(42501: [^\n]*schema public\); make the user[^\n]* owner[^\n]*\.$/,
+  );
+  await home.query("create table accounts (id int)");
+  await assert.rejects(
+    start(url),
+    /^Error: DATABASE_URL: [^\n]*\(42P07: [^\n]*accounts[^\n]*\); use a separate database\.$/,
+  );
+  await home.query(`drop table accounts; grant create on schema public to ${name}`);
+  await (await start(guest.href)).close();
+  await home.query(`drop owned by ${name}; drop role ${name}`);
+  await home.close();
+  await drop();
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+Deno.test("a certificate that is not trusted is not reported as an unreachable server", async () => {
+  await using server = encryptedServer("S");
+  await refused(server.address, /certificate is not accepted \([A-Z_]+\); set DENO_CERT/);
+});
+
+Deno.test("a server without TLS is reported with the parameter that asks for it", async () => {
+  await using server = encryptedServer("N");
+  await refused(
+    server.address,
+    /can't be reached \(ECONNRESET\)[^\n]*sslmode=disable if it offers no TLS/,
+  );
+});
+
+/** As PostgreSQL up to the handshake: answers the request for TLS with yes (S) or no (N). */
+function encryptedServer(answer: "S" | "N"): { address: string } & AsyncDisposable {
+  const tls = Deno.listenTls({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    ...{ cert: testCertificate, key: testCertificateKey },
+  });
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const shaking = (async () => {
+    for await (const connection of tls) {
+      await connection.handshake().catch(() => {});
+      connection.close();
+    }
+  })();
+  const accepting = (async () => {
+    for await (const client of listener) {
+      await client.read(new Uint8Array(8));
+      await client.write(new TextEncoder().encode(answer));
+      if (answer === "N") {
+        client.close();
+        continue;
+      }
+      const inner = await Deno.connect({ hostname: "127.0.0.1", port: tls.addr.port });
+      void Promise.allSettled([
+        client.readable.pipeTo(inner.writable),
+        inner.readable.pipeTo(client.writable),
+      ]);
+    }
+  })();
+  const { port } = listener.addr;
+  return {
+    address: `postgres://user:${password}@127.0.0.1:${port}/x?sslmode=verify-full`,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      tls.close();
+      await Promise.all([accepting, shaking]);
+    },
+  };
+}
 
 Deno.test("a port without a listener is reported", async () => {
   await refused(

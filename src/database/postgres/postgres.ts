@@ -66,8 +66,7 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
   const { variable = "DATABASE_URL" } = options;
   const { connectMs = 5000, waitMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
   const { idleTransactionMs = 60_000, unusedMs = 60_000 } = options;
-  const host = hostOf(url);
-  if (host === undefined) {
+  if (!URL.canParse(url)) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
   const database = createDatabase(url, {
@@ -81,7 +80,7 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
     if (codeOf(thrown) === readOnly) return database;
     await database.close();
     const cause = thrown instanceof Fault ? thrown.cause : thrown;
-    throw new Error(`${variable}: ${startFailure(thrown, host)}`, { cause });
+    throw new Error(`${variable}: ${startFailure(thrown, new URL(url))}`, { cause });
   }
 }
 
@@ -438,12 +437,7 @@ const driverOptions = {
   },
 };
 
-/** Undefined for an invalid URL; the driver's error text would show its password. */
-function hostOf(url: string): string | undefined {
-  return URL.canParse(url) ? new URL(url).host : undefined;
-}
-
-function startFailure(thrown: unknown, host: string): string {
+function startFailure(thrown: unknown, { host, searchParams }: URL): string {
   const code = codeOf(thrown);
   switch (code) {
     case "28P01":
@@ -456,12 +450,25 @@ function startFailure(thrown: unknown, host: string): string {
     default:
       if (code !== undefined && isSqlState(code)) {
         const text = messageOf(thrown instanceof Fault ? thrown.cause : thrown);
+        // The driver sends parameters that it doesn't know, such as libpq's, to the server.
+        const advice = code === undefinedObject ? "; remove it from the address" : "";
         return `PostgreSQL at ${host} takes no connection (${code}: ${
           text.replaceAll("\n", " ")
-        }).`;
+        })${advice}.`;
+      }
+      if (code !== undefined && certificateCodes.test(code)) {
+        return `PostgreSQL at ${host}: its certificate is not accepted (${code}); set DENO_CERT to the file of the CA that signed it, or correct the address.`;
       }
       return `PostgreSQL at ${host} can't be reached (${
         code ?? "unknown reason"
-      }); start it or correct the address.`;
+      }); start it or correct the address${
+        searchParams.has("sslmode") ? ", with sslmode=disable if it offers no TLS" : ""
+      }.`;
   }
 }
+
+/** SQLSTATE of a parameter that the server doesn't know. */
+const undefinedObject = "42704";
+
+/** As in `DEPTH_ZERO_SELF_SIGNED_CERT`, `UNABLE_TO_VERIFY_LEAF_SIGNATURE`, `CERT_HAS_EXPIRED`. */
+const certificateCodes = /CERT|SIGNATURE/;
