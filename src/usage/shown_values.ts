@@ -14,7 +14,7 @@ import {
   recordBytes,
   recordSums,
 } from "./packed_step.ts";
-import { noUsage, usageBy, type UsageValue } from "./usage_sums.ts";
+import { maxWithCosts, noUsage, usageBy, type UsageValue } from "./usage_sums.ts";
 import type { ValueSlots } from "./value_slots.ts";
 
 /** Sums of one hour or day: one number for each of `slots`. */
@@ -46,9 +46,6 @@ type HeldRecord = LabelRecord & { value?: string };
 const maxSlices = 1000;
 /** Steps whose records one statement reads, when whole steps are read. */
 const wholeAtOnce = 10;
-/** The most values with costs by step, which only charts show; a download has more values. */
-const maxWithCosts = 100;
-
 type ShownValue = UsageValue & { costs: Map<number, bigint> };
 
 /** The position of a shown value in a step, and its rank among the shown values. */

@@ -42,9 +42,15 @@ export interface UsageStep extends UsageSums {
 /** One vendor, model (`vendor/model`), key (its id) or app (empty: none). */
 export interface UsageValue extends UsageSums {
   value: string;
-  /** Nano-dollars by the beginning of the hour or day (ms since 1970); only those with calls. */
+  /**
+   * Nano-dollars by the beginning of the hour or day (ms since 1970); only those with calls. Empty
+   * if more than `maxWithCosts` values are read.
+   */
   costs: ReadonlyMap<number, bigint>;
 }
+
+/** The most values with costs by step, which only charts show; a download has more values. */
+export const maxWithCosts = 100;
 
 /** Half-open, both ends at the beginning of an hour or day of UTC. */
 export interface UsageQuery {

@@ -4,6 +4,7 @@ import { labelSums } from "../label_step.ts";
 import { LatencyHistogram } from "../latency_histogram.ts";
 import {
   isWholeDays,
+  maxWithCosts,
   usageBy,
   type UsageGroupSums,
   type UsageQuery,
@@ -46,35 +47,20 @@ export function createUsageSums(analytics: Queryable): UsageStore {
     },
     groups: (...args) => groupSums(analytics, ...args),
     async values(query, part, limit) {
-      // Only the values that are shown get all sums, each found by its key, because histograms are
-      // long. Ranking by days, where the span allows it, reads the fewest rows.
+      // Ranking by days, where the span allows it, reads the fewest rows.
       const rankedBy = isWholeDays(query) ? "day" : query.span;
-      const rows = await analytics.query(
-        `with dearest as (
-           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
-           from usage_sums
-           where account_id = $1 and span = $7 and at >= $3 and at < $4 and part = $5
-             and not ($8 and erased)
-           group by value having sum(calls) > 0
-           order by cost desc, made desc, value limit $6
-         ), steps as (
-           select distinct at from usage_sums where ${within} and part = 'all'
-         )
-         select d.value, all_values, ${summed},
-           json_agg(json_build_array(s.at, cost_nanos::text))::text as costs
-         from dearest d cross join steps
-         cross join lateral (
-           select * from usage_sums where ${within} and part = $5 and at = steps.at
-             and value = d.value and not ($8 and erased) offset 0
-         ) as s
-         group by d.value, all_values, cost, made order by cost desc, made desc, d.value`,
-        [...boundaries(query), part, limit, rankedBy, query.storedOnly === true],
-      );
+      const asked = [part, limit, query.storedOnly === true];
+      const rows = limit > maxWithCosts
+        ? await analytics.query(allValuesSql, [
+          ...boundaries({ ...query, span: rankedBy }),
+          ...asked,
+        ])
+        : await analytics.query(dearestSql, [...boundaries(query), ...asked, rankedBy]);
       return {
         values: rows.map((row) => ({
           value: String(row.value),
           ...readSums(row),
-          costs: readCosts(String(row.costs)),
+          costs: readCosts(String(row.costs ?? "[]")),
         })),
         all: Number(rows[0]?.all_values ?? 0),
       };
@@ -139,6 +125,36 @@ function boundaries({ accountId, span, from, to }: UsageQuery): SqlValue[] {
 }
 
 const summed = sumColumns.map((name) => `sum(${name}) as ${name}`).join(", ");
+
+/** The sums of one part ($5), without those of erased calls if $7. */
+const ofPart = "part = $5 and not ($7 and erased)";
+
+/**
+ * Ranks the values by one span ($8). Only those that are shown get all sums and their costs by step,
+ * each found by its key, because histograms are long.
+ */
+const dearestSql = `with dearest as (
+    select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
+    from usage_sums where account_id = $1 and span = $8 and at >= $3 and at < $4 and ${ofPart}
+    group by value having sum(calls) > 0
+    order by cost desc, made desc, value limit $6
+  ), steps as (
+    select distinct at from usage_sums where ${within} and part = 'all'
+  )
+  select d.value, all_values, ${summed},
+    json_agg(json_build_array(s.at, cost_nanos::text))::text as costs
+  from dearest d cross join steps
+  cross join lateral (
+    select * from usage_sums where ${within} and ${ofPart} and at = steps.at and value = d.value
+    offset 0
+  ) as s
+  group by d.value, all_values, cost, made order by cost desc, made desc, d.value`;
+
+/** Reads each row once: to find every value in every step takes ten times as long. */
+const allValuesSql = `select value, count(*) over () as all_values, ${summed}
+  from usage_sums where ${within} and ${ofPart}
+  group by value having sum(calls) > 0
+  order by cost_nanos desc, calls desc, value limit $6`;
 
 /**
  * The state of a step includes the sums of erased calls, which only grow. So it changes even if an
