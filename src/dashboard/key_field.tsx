@@ -1,4 +1,5 @@
-import type { KeyFilter, KeyRow } from "../keys/key_service.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import type { KeyFilter } from "../keys/key_service.ts";
 import type { PageContext } from "./bind.tsx";
 import { type Option, SelectField, type Shown, TextField } from "./fields.tsx";
 
@@ -10,8 +11,8 @@ export async function offeredKeys(
   { keys }: Pick<PageContext, "keys">,
   accountId: number,
   filter: Pick<KeyFilter, "isInUse"> = {},
-): Promise<readonly KeyRow[] | undefined> {
-  const offered = await keys.list(accountId, { ...filter, limit: maxOffered + 1 });
+): Promise<readonly ApiKey[] | undefined> {
+  const offered = await keys.offered(accountId, { ...filter, limit: maxOffered + 1 });
   return offered.length > maxOffered ? undefined : offered;
 }
 
@@ -20,7 +21,7 @@ export function KeyField({ keys, any, ...field }: Shown & {
   id: string;
   label: string;
   hint?: string;
-  keys: readonly KeyRow[] | undefined;
+  keys: readonly ApiKey[] | undefined;
   any?: string;
 }) {
   if (keys === undefined) {
@@ -32,6 +33,6 @@ export function KeyField({ keys, any, ...field }: Shown & {
 
 const idHint = "A key's id, as its page shows it.";
 
-function keyOption({ id, name, prefix }: KeyRow): Option {
+function keyOption({ id, name, prefix }: ApiKey): Option {
   return [id, `${name} (${prefix}…)`];
 }

@@ -56,6 +56,11 @@ export interface KeyFilter {
 export interface KeyService {
   /** Lists keys, the newest first. */
   list(accountId: number, filter?: KeyFilter): Promise<KeyRow[]>;
+  /** Lists the newest keys, all or those in use, without what only their page shows beside them. */
+  offered(
+    accountId: number,
+    filter: Pick<KeyFilter, "isInUse"> & { limit: number },
+  ): Promise<ApiKey[]>;
   /** Returns the names of keys by their ids; unknown ids are left out. */
   names(accountId: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;

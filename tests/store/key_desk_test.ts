@@ -75,6 +75,19 @@ eachDatabase("a key is listed with its environment and last use", async (databas
   assert.equal(await keyService.find(account.id, "c"), undefined);
 });
 
+eachDatabase("a form offers the newest keys, and reads no calls for them", async (database) => {
+  const { account, other, keys } = await setUp(database);
+  const lastUses = () => Promise.reject(new Error("last uses were read"));
+  const service = createKeyService(database, { analytics: { lastUses }, carrySpend });
+  for (const id of ["a", "b", "c", "d"]) await keys.insert(newKey(account.id, id));
+  await keys.insert(newKey(other.id, "e"));
+  await keys.revoke("c");
+  const offered = async (filter: Parameters<typeof service.offered>[1]) =>
+    (await service.offered(account.id, filter)).map(({ id }) => id);
+  assert.deepEqual(await offered({ limit: 3 }), ["d", "c", "b"]);
+  assert.deepEqual(await offered({ limit: 10, isInUse: true }), ["d", "b", "a"]);
+});
+
 eachDatabase(
   "keys are listed in pages, by name or value, by cap and by maker",
   async (database) => {

@@ -27,6 +27,15 @@ export function createKeyService(
   return {
     list: (accountId, filter = {}) => read(database, analytics, accountId, filter),
     find: async (accountId, id) => (await read(database, analytics, accountId, { id }))[0],
+    async offered(accountId, { isInUse = false, limit }) {
+      const rows = await database.query(
+        `select ${keyColumns} from api_keys
+         where account_id = $1 and (not $2::boolean or ${isUsableKey})
+         order by created_at desc, id desc limit $3`,
+        [accountId, isInUse, limit],
+      );
+      return rows.map(readKey);
+    },
     async names(accountId, ids) {
       const rows = await database.query(
         "select id, name from api_keys where id = any($2::text[]) and account_id = $1",

@@ -1,5 +1,5 @@
 import type { PageContext, PageRequest } from "../../bind.tsx";
-import type { KeyRow } from "../../../keys/key_service.ts";
+import type { ApiKey } from "../../../keys/api_key.ts";
 import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { KeyField } from "../../key_field.tsx";
@@ -25,7 +25,7 @@ const field = (column: string) => `filter_${column}`;
 
 /** Fields that choose stored calls by the values of their columns. */
 export function FilterFields({ keys, vendors, ...shown }: Shown & {
-  keys: readonly KeyRow[] | undefined;
+  keys: readonly ApiKey[] | undefined;
   vendors: VendorNames;
 }) {
   const isOpen = [...columns, "status"].some((column) =>

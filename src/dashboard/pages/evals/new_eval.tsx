@@ -1,8 +1,8 @@
 import { evalRequest } from "../../../../contracts/data/evals.ts";
 import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
-import type { Principal } from "../../../keys/api_key.ts";
+import type { ApiKey, Principal } from "../../../keys/api_key.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { type KeyRow, keyState } from "../../../keys/key_service.ts";
+import { keyState } from "../../../keys/key_service.ts";
 import { validate } from "../../../shared/validate.ts";
 import {
   type Outcome,
@@ -118,7 +118,7 @@ async function principalOf(
   throw invalidValue("key", "choose a key in use that has the scope evals");
 }
 
-function isUsable(key: KeyRow, now: Date): boolean {
+function isUsable(key: ApiKey, now: Date): boolean {
   const state = keyState(key, now);
   const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
   return mayRun && (state === "active" || state === "expiring");
@@ -160,9 +160,9 @@ async function formPage(
 function EvalForm({ ctx, csrf, keys, usable, shown, estimated }: {
   ctx: PageContext;
   csrf: string;
-  keys: readonly KeyRow[] | undefined;
+  keys: readonly ApiKey[] | undefined;
   /** The keys that a run may be charged to. */
-  usable: readonly KeyRow[] | undefined;
+  usable: readonly ApiKey[] | undefined;
   shown: Shown;
   estimated: EvalEstimate | undefined;
 }) {

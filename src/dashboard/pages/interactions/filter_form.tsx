@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { DownloadMenu } from "../../components.tsx";
 import { type VendorNames, vendorOptions } from "../../vendor_names.ts";
 import { DayInput } from "../../fields.tsx";
-import type { KeyRow } from "../../../keys/key_service.ts";
+import type { ApiKey } from "../../../keys/api_key.ts";
 import {
   columnFilters,
   type FilterName,
@@ -21,7 +21,7 @@ export function FilterForm({ view, vendors, keys, seesPayloads, searched }: {
   searched: string;
   view: View;
   vendors: VendorNames;
-  keys: readonly KeyRow[] | undefined;
+  keys: readonly ApiKey[] | undefined;
 }) {
   return (
     <search class="filters">
@@ -136,7 +136,7 @@ const rangeFields: readonly (readonly [name: string, label: string])[] = [
   ["latency_max", "Latency up to, ms"],
 ];
 
-function MoreFields({ view, keys }: { view: View; keys: readonly KeyRow[] | undefined }) {
+function MoreFields({ view, keys }: { view: View; keys: readonly ApiKey[] | undefined }) {
   return (
     <>
       {textFilters.map((name) => <Input view={view} name={name} label={labelOf(name)} />)}
