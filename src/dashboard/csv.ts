@@ -1,3 +1,4 @@
+import { chunksOf } from "../base/lists.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { callerUnreadTimeout, pulledStream } from "../base/pulled_stream.ts";
 import { exportMediaType } from "../exports/export_spec.ts";
@@ -30,6 +31,9 @@ export function csvFile<Row>(
   });
 }
 
+/** Lines that are made in one turn of the event loop, which calls wait for. */
+const linesAtOnce = 1_000;
+
 async function* linesOf<Row>(
   columns: CsvColumns<Row>,
   pages: Iterable<readonly Row[]> | AsyncIterable<readonly Row[]>,
@@ -38,8 +42,10 @@ async function* linesOf<Row>(
   yield encoder.encode(`${Object.keys(columns).join(",")}\r\n`);
   const cells = Object.values(columns);
   for await (const rows of pages) {
-    const lines = rows.map((row) => `${cells.map((cell) => cellText(cell(row))).join(",")}\r\n`);
-    yield encoder.encode(lines.join(""));
+    for (const some of chunksOf(rows, linesAtOnce)) {
+      const lines = some.map((row) => `${cells.map((cell) => cellText(cell(row))).join(",")}\r\n`);
+      yield encoder.encode(lines.join(""));
+    }
   }
 }
 

@@ -37,3 +37,15 @@ Deno.test("a list is written to its last page, each read behind the row before",
     assert.equal(asked.length, Math.floor(all / 3) + 1);
   }
 });
+
+Deno.test("a long file is written in pieces, between which the process does other work", async () => {
+  const rows = Array.from({ length: 2_500 }, (_, at) => at);
+  const sizes: number[] = [];
+  let lines = 0;
+  for await (const bytes of csvFile("numbers", { n: (row: number) => row }, rows).body!) {
+    sizes.push(new TextDecoder().decode(bytes).split("\r\n").length - 1);
+    lines += sizes.at(-1)!;
+  }
+  assert.equal(lines, 1 + rows.length);
+  assert.deepEqual(sizes.filter((size) => size > 1_000), []);
+});
