@@ -322,6 +322,11 @@ Deno.test("a large cap leaves the columns beside it in sight", async () => {
   await using world = await startAsOwner();
   const { service, page } = world;
   await service.createKey("--name", "n".repeat(100), "--cap-month-usd", "100000000");
+  // One with all that a row may have: an end, a cap that is reached, and who made it.
+  const owner = await service.owner();
+  const form = { name: "checkout", cap_month: "0", expires: "90" };
+  const made = await owner.submit("/dashboard/keys/new", "/dashboard/keys/new", form);
+  assert.match(made.location ?? "", /created$/);
   await page.setViewportSize(desktop);
   await page.goto(`${service.baseUrl}/dashboard/keys`);
   const [table, shown] = await widthsOfTable(page);
