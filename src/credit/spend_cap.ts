@@ -53,6 +53,23 @@ export interface SpendStore {
   ): Promise<{ spent: ReadonlyMap<string, Spent>; stored: ReadonlySet<string> }>;
 }
 
+/** A cap of a key in use, and how much of it is spent. */
+export interface CapUse {
+  keyId: string;
+  keyName: string;
+  period: "day" | "month";
+  spentNanos: bigint;
+  capNanos: bigint;
+}
+
+/**
+ * Returns up to `limit` of an account's caps, those with the greatest spent share first, and the
+ * number of all. Implemented in `src/credit/store/spend.ts`.
+ */
+export type FullestCaps = (
+  query: { accountId: number; since: Date; day: Date; limit: number },
+) => Promise<{ caps: CapUse[]; all: number }>;
+
 /** Sums older than this are read again before they are used. */
 const staleMs = 2000;
 /** The same for the days before today: they change only when a process writes its records late. */

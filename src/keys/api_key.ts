@@ -65,8 +65,6 @@ export interface ApiKeyStore {
   /** The same by the key's id, for work that goes on after the request that asked for it. */
   findById(id: string): Promise<Principal | undefined>;
   list(accountId?: number): Promise<ApiKey[]>;
-  /** Lists the account's keys in use that have a cap. */
-  capped(accountId: number): Promise<ApiKey[]>;
   /** Lists keys by id, those after `after`; of one account, or, for null, of all. */
   page(accountId: number | null, page: { after: string | null; limit: number }): Promise<ApiKey[]>;
   /**

@@ -1,7 +1,7 @@
 import { scopesOf } from "../admin/deps.ts";
 import type { Secret } from "../base/secret.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
-import { carrySpend, createSpend } from "../credit/store/spend.ts";
+import { carrySpend, createFullestCaps, createSpend } from "../credit/store/spend.ts";
 import type {
   DashboardDeps,
   InteractionDeps,
@@ -83,8 +83,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),
-      spent: createSpend(database).read,
-      keys: stores.apiKeys,
+      fullestCaps: createFullestCaps(database),
     },
     playground: createPlaygroundDeps(services),
     clock,

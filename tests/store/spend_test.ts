@@ -4,7 +4,12 @@ import { createSpendCaps } from "../../src/credit/spend_cap.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/credit/store/spend.ts";
+import {
+  createFullestCaps,
+  createSpend,
+  insertKeyCharges,
+  sweepKeyCharges,
+} from "../../src/credit/store/spend.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -34,6 +39,43 @@ async function newKey(
 
 const day = new Date("2026-11-21T00:00:00Z");
 const month = new Date("2026-11-01T00:00:00Z");
+
+eachDatabase("the fullest caps come first, those of keys in use alone", async (database) => {
+  const insert = async (id: string, capDayNanos: bigint | null, capMonthNanos: bigint | null) =>
+    await createApiKeys(database).insert({
+      ...{ ...await newKey(database, `${id} elsewhere`, 1n), id, accountId, hash: `hash of ${id}` },
+      ...{ name: `key ${id}`, capDayNanos, capMonthNanos },
+    });
+  const accountId = await newAccount(database, "ours");
+  await insert("half", null, 100n);
+  await insert("over", 10n, 1000n);
+  await insert("none", null, null);
+  await insert("closed", 0n, null);
+  await insert("unused", 5n, null);
+  await insert("revoked", 1n, null);
+  await createApiKeys(database).revoke("revoked");
+  const charge = (apiKeyId: string, at: string, chargedNanos: bigint) =>
+    interaction(1, `${apiKeyId} ${at}`, { apiKeyId, createdAt: new Date(at), chargedNanos });
+  await database.transaction((tx) =>
+    insertKeyCharges(tx, [
+      charge("half", "2026-11-01T00:00:00Z", 50n),
+      charge("half", "2026-10-31T23:59:59.999Z", 900n),
+      charge("over", "2026-11-20T23:59:59.999Z", 40n),
+      charge("over", "2026-11-21T00:00:00Z", 20n),
+      charge("revoked", "2026-11-21T00:00:00Z", 20n),
+      charge("half elsewhere", "2026-11-21T00:00:00Z", 20n),
+    ])
+  );
+  const read = createFullestCaps(database);
+  const { caps, all } = await read({ accountId, since: month, day, limit: 4 });
+  assert.equal(all, 5);
+  assert.deepEqual(caps, [
+    { keyId: "over", keyName: "key over", period: "day", spentNanos: 20n, capNanos: 10n },
+    { keyId: "closed", keyName: "key closed", period: "day", spentNanos: 0n, capNanos: 0n },
+    { keyId: "half", keyName: "key half", period: "month", spentNanos: 50n, capNanos: 100n },
+    { keyId: "over", keyName: "key over", period: "month", spentNanos: 60n, capNanos: 1000n },
+  ]);
+});
 
 eachDatabase("charges are summed up by day and month, each once, for capped keys alone", async (
   database,

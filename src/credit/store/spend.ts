@@ -1,6 +1,6 @@
 import type { Interaction } from "../../shared/interaction.ts";
 import { startOfMonth } from "../../shared/time_span.ts";
-import type { SpendStore } from "../spend_cap.ts";
+import type { CapUse, FullestCaps, SpendStore } from "../spend_cap.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 
 /** Charges of capped keys on PostgreSQL, served or embedded; triggers sum them up by day. */
@@ -22,6 +22,45 @@ export function createSpend(database: Queryable): SpendStore {
     },
   };
 }
+
+/** Ranks the caps in the database: an account may have a capped key for each of its customers. */
+export function createFullestCaps(database: Queryable): FullestCaps {
+  return async ({ accountId, since, day, limit }) => {
+    const rows = await database.query(fullestSql, [accountId, since, day, limit]);
+    const caps = rows.map((row): CapUse => ({
+      keyId: String(row.id),
+      keyName: String(row.name),
+      period: row.period as CapUse["period"],
+      spentNanos: BigInt(String(row.spent_nanos)),
+      capNanos: row.cap_nanos as bigint,
+    }));
+    return { caps, all: Number(rows[0]?.all_caps ?? 0) };
+  };
+}
+
+/** $1 account, $2 and $3 the beginning of the month and of the day, $4 limit. */
+const fullestSql = `with caps as (
+    select k.id, k.name, k.created_at, c.period, c.cap_nanos
+    from api_keys k cross join lateral
+      (values ('day', k.cap_day_nanos), ('month', k.cap_month_nanos)) as c (period, cap_nanos)
+    where k.account_id = $1 and c.cap_nanos is not null and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > clock_timestamp())
+  ), sums as (
+    select api_key_id, sum(charged_nanos) as month_nanos,
+      sum(charged_nanos) filter (where day >= $3::timestamptz) as day_nanos
+    from key_spend
+    where day >= $2::timestamptz and api_key_id in (select id from caps)
+    group by api_key_id
+  )
+  select c.id, c.name, c.period, c.cap_nanos, spent.nanos::text as spent_nanos,
+    count(*) over () as all_caps
+  from caps c left join sums s on s.api_key_id = c.id
+  cross join lateral (
+    select coalesce(case c.period when 'day' then s.day_nanos else s.month_nanos end, 0) as nanos
+  ) spent
+  order by case when c.cap_nanos = 0 then 1 else greatest(spent.nanos, 0) / c.cap_nanos end desc,
+    c.created_at, c.id, c.period
+  limit $4`;
 
 /**
  * Writes the charges of calls whose keys have a cap; part of the transaction that writes the calls'

@@ -34,16 +34,6 @@ export function createApiKeys(database: Database): ApiKeyStore {
       );
       return rows.map(readKey);
     },
-    async capped(accountId) {
-      const rows = await database.query(
-        `select ${keyColumns} from api_keys
-         where account_id = $1 and (cap_day_nanos is not null or cap_month_nanos is not null)
-           and ${isUsableKey}
-         order by created_at, id`,
-        [accountId],
-      );
-      return rows.map(readKey);
-    },
     async page(accountId, { after, limit }) {
       const rows = await database.query(
         `select ${keyColumns} from api_keys

@@ -1,8 +1,6 @@
-import { shareSpent } from "../../caps.tsx";
 import type { FlushRecords } from "../../../records/flush_records.ts";
-import type { SpendStore } from "../../../credit/spend_cap.ts";
+import type { FullestCaps } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
-import type { ApiKey, ApiKeyStore } from "../../../keys/api_key.ts";
 import {
   addUsage,
   noUsage,
@@ -16,9 +14,8 @@ import {
 import { type UsageLabel, usageLabels } from "../../../usage/label_step.ts";
 import type { LabelUsage } from "../../../usage/label_usage.ts";
 import type { RefusalDeps } from "../interactions/refused_page.tsx";
-import { capsOf, keySpend } from "../../key_spend.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
-import { dayMs, startOfDay } from "../../../shared/time_span.ts";
+import { dayMs, startOfDay, startOfMonth } from "../../../shared/time_span.ts";
 
 /** Dependencies of the overview. */
 export interface OverviewDeps {
@@ -30,8 +27,7 @@ export interface OverviewDeps {
   credit: (accountId: number) => Promise<Credit>;
   /** Returns the number of whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
-  spent: SpendStore["read"];
-  keys: Pick<ApiKeyStore, "capped">;
+  fullestCaps: FullestCaps;
 }
 
 export interface Overview {
@@ -53,7 +49,7 @@ export interface Overview {
   /** The average charge per day over the last seven days; undefined without charges. */
   dailyNanos: bigint | undefined;
   tokensLeft: number;
-  caps: CapUse[];
+  caps: Awaited<ReturnType<FullestCaps>>;
 }
 
 /** Sums of calls, with the number of requests that were refused before a call began. */
@@ -74,17 +70,11 @@ export function isLabel(part: BreakdownPart): part is UsageLabel {
   return usageLabels.some((label) => label === part);
 }
 
-/** A cap of a usable key, and how much of it is spent. */
-export interface CapUse {
-  key: ApiKey;
-  period: "day" | "month";
-  spentNanos: bigint;
-  capNanos: bigint;
-}
-
 const shownValues = 10;
 const shownUsers = 3;
 const shownLayers = 5;
+/** The most caps shown. */
+const shownCaps = 6;
 
 export async function loadOverview(
   deps: OverviewDeps,
@@ -102,7 +92,7 @@ export async function loadOverview(
   const starts = [range.before, ...stepsOf(range).map(({ from }) => from)];
   const both = deps.usage.steps({ ...query, from: range.before }, starts);
   const [
-    ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, capped]
+    ...[allSteps, refusals, erased, { values, all }, users, credit, dailyNanos, tokensLeft, caps]
   ] = await Promise.all([
     both,
     refusalStore.steps({ accountId, from: range.before, to: range.to }, starts),
@@ -112,9 +102,10 @@ export async function loadOverview(
     deps.credit(accountId),
     dailyCharge(deps.usage, accountId, { range, steps: both, now }),
     deps.tokensLeft(accountId),
-    deps.keys.capped(accountId),
+    deps.fullestCaps({
+      ...{ accountId, limit: shownCaps, since: startOfMonth(now), day: startOfDay(now) },
+    }),
   ]);
-  const caps = await capUses(deps, capped, now);
   const { steps, previous, total } = sumsOf(range, allSteps, refusals);
   const apart = losesErased(part) ? erased : undefined;
   return {
@@ -204,23 +195,4 @@ async function dailyCharge(
   const sum = charged.reduce((nanos, { chargedNanos }) => nanos + chargedNanos, 0n);
   const ms = Math.max(dayMs, now.getTime() - charged[0]!.at.getTime());
   return sum * BigInt(dayMs) / BigInt(ms);
-}
-
-async function capUses(
-  { spent }: OverviewDeps,
-  keys: readonly ApiKey[],
-  now: Date,
-): Promise<CapUse[]> {
-  const sums = await keySpend({ read: spent }, keys, now);
-  const uses = keys.flatMap((key) =>
-    capsOf(key).map(({ name: period, limitNanos: capNanos }): CapUse => {
-      const { dayNanos, monthNanos } = sums.get(key.id)!;
-      return { key, period, capNanos, spentNanos: period === "day" ? dayNanos : monthNanos };
-    })
-  );
-  return uses.sort((a, b) => shareUsed(b) - shareUsed(a));
-}
-
-export function shareUsed({ spentNanos, capNanos }: CapUse): number {
-  return shareSpent(spentNanos, capNanos);
 }

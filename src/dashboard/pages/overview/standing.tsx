@@ -3,8 +3,9 @@ import { Badge } from "../../components.tsx";
 import { nameText } from "../../format.ts";
 import { count, counted, exactUsd, percent, usd } from "../../amounts.ts";
 import { callsAddress, overviewAddress } from "./links.ts";
-import { type CapUse, type Overview, shareUsed } from "./load.ts";
-import { LimitBadge, nearShare } from "../../caps.tsx";
+import type { CapUse } from "../../../credit/spend_cap.ts";
+import type { Overview } from "./load.ts";
+import { LimitBadge, nearShare, shareSpent } from "../../caps.tsx";
 import { Meter } from "./meter.tsx";
 import type { Range } from "./range.ts";
 
@@ -103,9 +104,9 @@ function Rate({ account, tokensLeft }: { account: Account; tokensLeft: number })
   );
 }
 
-function Caps({ caps }: { caps: readonly CapUse[] }) {
+function Caps({ caps: { caps, all } }: Pick<Overview, "caps">) {
   const near = caps.filter((cap) => shareUsed(cap) >= nearShare);
-  const shown = caps.slice(0, Math.max(3, Math.min(near.length, 6)));
+  const shown = caps.slice(0, Math.max(3, near.length));
   return (
     <div>
       <h2>Spend caps</h2>
@@ -116,10 +117,10 @@ function Caps({ caps }: { caps: readonly CapUse[] }) {
             {shown.map((cap) => <Cap cap={cap} />)}
           </ul>
         )}
-      {caps.length > shown.length
+      {all > shown.length
         ? (
           <p class="muted">
-            {`${counted(caps.length - shown.length, "other cap")}, not used more.`}
+            {`${counted(all - shown.length, "other cap")}, not used more.`}
           </p>
         )
         : null}
@@ -132,7 +133,9 @@ function Cap({ cap }: { cap: CapUse }) {
   return (
     <li>
       <div class="cap-line">
-        <a href="/dashboard/keys" class="cap-name" title={cap.key.name}>{cap.key.name}</a>
+        <a href={`/dashboard/keys/${cap.keyId}`} class="cap-name" title={cap.keyName}>
+          {cap.keyName}
+        </a>
         <LimitBadge share={share} />
         <span class="muted">
           {`${usd(cap.spentNanos)} of ${usd(cap.capNanos)} a ${cap.period}, ${
@@ -143,6 +146,10 @@ function Cap({ cap }: { cap: CapUse }) {
       <Meter share={share} tone={toneOf(share)} />
     </li>
   );
+}
+
+function shareUsed({ spentNanos, capNanos }: CapUse): number {
+  return shareSpent(spentNanos, capNanos);
 }
 
 function toneOf(share: number): string {
