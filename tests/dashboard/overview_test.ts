@@ -101,6 +101,9 @@ Deno.test("an invalid range is reported, and the default one is shown", async ()
   assert.match(ancient.text, /role="alert">[^<]*before 1970/);
   const odd = await owner.get(`${page}?range=__proto__&by=constructor`);
   assert.equal(odd.status, 200);
+  assert.match(odd.text, /role="alert">“__proto__” is not a range. The last 30 days are shown/);
+  const file = await owner.get(`${page}/csv?range=1y&by=key`);
+  assert.equal(file.location, `${page}?range=1y&by=key`);
 });
 
 Deno.test("another account's calls, keys and balance are in no figure", async () => {
@@ -125,6 +128,7 @@ Deno.test("a key's cap is shown with what is spent of it", async () => {
   for (let n = 0; n < 3; n++) await call("Hello", "vendor-b/gpt-4.1", made.key);
   const { text } = await owner.get(page);
   assert.match(text, /of \$0\.0001 a day/);
+  assert.ok(text.includes(`<a href="/dashboard/keys/${made.id}" class="cap-name"`));
 });
 
 /** The lines of a breakdown's download: value → charged nano-dollars. */

@@ -8,10 +8,11 @@ import {
   type RefusalStore,
 } from "../../../refusals/refusal.ts";
 import { count, counted } from "../../amounts.ts";
-import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
 import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
+import { noRange } from "../overview/range.ts";
 import { FilterChip } from "./filter_form.tsx";
 import { listPath, viewAddress } from "./view.ts";
 
@@ -51,6 +52,7 @@ export function refusedRoutes(app: Routes, ctx: PageContext): void {
 /** Answers with the view's listed requests as CSV, or with `counts` how many had each value. */
 async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const view = readView(request);
+  if (view.problem !== undefined) return redirect(viewAddress(refusedPath, request.fields));
   const { refusalStore, refusalRecorder } = ctx.refusals;
   await refusalRecorder.flush();
   const counted = dimensions.find(({ name }) => name === request.query("counts"));
@@ -109,13 +111,17 @@ const fields = [
 
 interface RefusedView extends RefusalSpan {
   range: string;
+  /** What is wrong with the address's range; seven days are shown then. */
+  problem: string | undefined;
   filter: RefusalFilter;
   /** The address's fields, read and cleaned. */
   params: URLSearchParams;
 }
 
 function readView(request: PageRequest): RefusedView {
-  const [range, , hours] = spans.find(([value]) => value === request.query("range")) ?? spans[1];
+  const asked = request.query("range") ?? "";
+  const existing = spans.find(([value]) => value === asked);
+  const [range, , hours] = existing ?? spans[1];
   const filter: RefusalFilter = {};
   const params = new URLSearchParams({ range });
   for (const { name, filter: key } of fields) {
@@ -130,7 +136,8 @@ function readView(request: PageRequest): RefusedView {
   }
   if (filter.model === "") params.set("none", "");
   const span = spanOf(request.now, hours);
-  return { accountId: request.accountId, ...span, range, filter, params };
+  const problem = existing || asked === "" ? undefined : noRange(asked);
+  return { accountId: request.accountId, ...span, range, problem, filter, params };
 }
 
 function queryOf({ accountId, from, to, filter }: RefusedView) {
@@ -184,6 +191,11 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
     tabs: listTabs("refused"),
     body: (
       <>
+        {view.problem === undefined ? null : (
+          <p class="notice notice-failed" role="alert">
+            {`${view.problem} The last 7 days are shown.`}
+          </p>
+        )}
         <RefusedFilters view={view} names={names} />
         {total === 0 ? null : (
           <>

@@ -112,7 +112,17 @@ class ViewReader {
   }
 
   span(now: Date): void {
-    const preset = presets.find(({ value }) => value === this.#one("range"));
+    const asked = this.#one("range");
+    const preset = presets.find(({ value }) => value === asked);
+    if (asked !== undefined && !preset) {
+      this.#unused.set("range", asked);
+      const values = presets.map(({ value }) => value);
+      this.#problems.push(
+        `Time “${asked.slice(0, 40)}”: expected ${values.slice(0, -1).join(", ")} or ${
+          values.at(-1)
+        }.`,
+      );
+    }
     if (preset) {
       this.#query.start = new Date(now.getTime() - preset.ms);
       this.#keep("range", preset.value, "Time", preset.label);

@@ -47,6 +47,13 @@ Deno.test("times are minutes in UTC, and a span of one's own gives way to a pres
   assert.equal(preset.fields.toString(), "range=1h");
 });
 
+Deno.test("a span that the list doesn't know is a problem, not all calls", () => {
+  const month = read("range=month&to=2026-11-20T09:30");
+  assert.deepEqual(month.problems, ["Time “month”: expected 15m, 1h, 24h, 7d, 30d or 90d."]);
+  assert.deepEqual([...month.unused], [["range", "month"]]);
+  assert.equal(month.fields.toString(), "to=2026-11-20T09%3A30");
+});
+
 Deno.test("a day without a time is a whole day at both ends, as in every other form", () => {
   for (const to of ["2026-11-30", "30 Nov 2026"]) {
     const month = read(`from=2026-11-01&to=${to}`);
@@ -66,7 +73,7 @@ Deno.test("an invalid filter is reported and filters nothing", () => {
   const params = "from=yesterday&to=2026-13-40&cost_min=cheap&cost_max=1e9&latency_min=-5&range=x";
   const { query, problems, fields } = read(params);
   assert.deepEqual(query, {});
-  assert.equal(problems.length, 5);
+  assert.equal(problems.length, 6);
   assert.equal(fields.toString(), "");
   assert.equal(read(`cost_min=${"9".repeat(30)}&from=0000-01-01`).problems.length, 1);
 });

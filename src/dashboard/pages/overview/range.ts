@@ -12,7 +12,7 @@ export interface Range {
   to: Date;
   /** Where the previous period of the same length begins. */
   before: Date;
-  /** What is wrong with the query's dates; the range is the last 30 days then. */
+  /** What is wrong with the query's range or days; the range is the last 30 days then. */
   problem?: string;
   /** Days that can't be shown, as they were typed. */
   typed?: { from: string; to: string };
@@ -47,9 +47,16 @@ export function readRange(
 ): Range {
   const [from, to] = [query("from") ?? "", query("to") ?? ""];
   if (from !== "" || to !== "") return customRange(from, to, now);
-  const asked = query("range");
+  const asked = query("range") ?? "";
   const existing = ranges.find(({ key }) => key === asked);
-  return usualRange(existing?.key ?? shortestWith(firstCall, now), now);
+  if (existing) return usualRange(existing.key, now);
+  if (asked !== "") return { ...usualRange("30d", now), problem: noRange(asked) };
+  return usualRange(shortestWith(firstCall, now), now);
+}
+
+/** Says that an address has a range that there isn't, for instance one of another list. */
+export function noRange(asked: string): string {
+  return `“${asked.slice(0, 40)}” is not a range.`;
 }
 
 function shortestWith(firstCall: Date | undefined, now: Date): "24h" | "7d" | "30d" {

@@ -21,6 +21,8 @@ Deno.test("ranges are whole hours or days that end with the present one", () => 
   ]);
   assert.deepEqual(ends({}), ends({ range: "30d" }));
   assert.deepEqual(ends({ range: "nonsense" }), ends({ range: "30d" }));
+  assert.equal(read({ range: "nonsense" }).problem, "“nonsense” is not a range.");
+  assert.equal(read({ range: "" }).problem, undefined, "a form's empty field");
   assert.equal(stepsOf(read({ range: "90d" })).length, 90);
 });
 
