@@ -5,6 +5,8 @@ export type Notice =
   | { kind: "failed"; text: string }
   /** The value of a new key, which is shown once and not stored. */
   | { kind: "key"; id: string; value: string }
+  /** The secret of a new webhook, which is shown once. */
+  | { kind: "webhook"; id: string; secret: string }
   /** The link of a new invitation. */
   | { kind: "invitation"; email: string; link: string };
 

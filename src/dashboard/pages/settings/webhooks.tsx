@@ -15,7 +15,7 @@ import {
 } from "../../bind.tsx";
 import {
   actionsColumn,
-  LinkLine,
+  CopyButton,
   numberColumn,
   PostForm,
   RowLink,
@@ -84,19 +84,26 @@ async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<
   if (fieldErrors) {
     return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
-  return {
-    title: "New webhook",
-    section: "settings",
-    body: (
-      <div class="panel">
-        <p>The secret that signs requests to this URL. It is shown only once.</p>
-        <div class="secret">
-          <code>{done.secret.reveal()}</code>
-        </div>
-        <LinkLine href={address} primary>Done</LinkLine>
+  // Shown by the list: a reload of the answer to the form would add another webhook.
+  const { webhook: { id }, secret } = done;
+  return { to: address, notice: { kind: "webhook", id, secret: secret.reveal() } };
+}
+
+function NewSecret({ hooks, request: { notice } }: HookTableProps) {
+  if (notice?.kind !== "webhook") return null;
+  const url = hooks.find(({ id }) => id === notice.id)?.url;
+  return (
+    <div class="panel panel-key" role="status">
+      <h2>Copy the secret of the new webhook</h2>
+      <p>
+        It signs requests to <code>{url}</code>, and is shown only once.
+      </p>
+      <div class="secret">
+        <code>{notice.secret}</code>
+        <CopyButton text={notice.secret} what="the secret" />
       </div>
-    ),
-  };
+    </div>
+  );
 }
 
 function amountOf(text: string): bigint | null {
@@ -111,7 +118,12 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
       "URLs that receive events: budgets filling up, credit running low, finished exports and deletions. Each request is signed, and retried for a day.",
     add: { href: `${address}/new`, text: "Add a webhook" },
     empty: { title: "No webhooks yet", text: "No events are sent." },
-    table: hooks.length === 0 ? null : <HookTable hooks={hooks} request={request} />,
+    table: hooks.length === 0 ? null : (
+      <>
+        <NewSecret hooks={hooks} request={request} />
+        <HookTable hooks={hooks} request={request} />
+      </>
+    ),
   });
 }
 
@@ -126,7 +138,12 @@ const columns: CsvColumns<Webhook> = {
   last_sent_at: ({ lastSentAt }) => lastSentAt,
 };
 
-function HookTable({ hooks, request }: { hooks: readonly Webhook[]; request: PageRequest }) {
+interface HookTableProps {
+  hooks: readonly Webhook[];
+  request: PageRequest;
+}
+
+function HookTable({ hooks, request }: HookTableProps) {
   const { csrf, now } = request;
   return (
     <Table
