@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import OpenAI from "openai";
 import { shared } from "../support/service.ts";
-import { startDashboard } from "./world.ts";
+import { hiddenFields, startDashboard } from "./world.ts";
 
 const world = shared(() => startDashboard({ vendors: true }));
 const list = "/dashboard/keys";
@@ -148,6 +148,21 @@ Deno.test("a cap that is lowered while the form is open stays so when it gives a
   assert.match((await owner.get(at)).text, /billing[^]*name="cap_day"[^>]*value="0\.000000001"/);
   // Nothing is spent of it yet.
   assert.equal((await callWith(key)).status, 402);
+});
+
+Deno.test("forms of a key that was revoked in another tab say so, and change nothing", async () => {
+  const owner = await world().owner();
+  const { id } = await world().createKey("--name", "shared");
+  const at = `${list}/${id}`;
+  const edit = hiddenFields((await owner.get(at)).text);
+  const rotate = hiddenFields((await owner.get(`${at}/rotate`)).text);
+  await owner.submit(`${at}/revoke`, `${at}/revoke`, {});
+  for (const [path, form] of [[at, { ...edit, name: "mine" }], [`${at}/rotate`, rotate]] as const) {
+    assert.equal((await owner.post(path, form)).location, at, path);
+    const { text } = await owner.get(at);
+    assert.match(text, /role="alert">Nothing was changed: the key has been revoked/);
+    assert.match(text, /<h1>shared<\/h1>/);
+  }
 });
 
 Deno.test("another account's key has no page", async () => {

@@ -9,7 +9,7 @@ import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
 import { FormButtons, TextField } from "../../fields.tsx";
 import type { FieldErrors } from "../../faults.ts";
 import { type KeySpend, keySpend } from "../../key_spend.ts";
-import { findKey, inUse, keyInUse, mayRotate, states } from "./keys.tsx";
+import { findKey, inUse, mayRotate, noLongerInUse, states } from "./keys.tsx";
 import { cap } from "./new_key_form.tsx";
 import { readKeyChange, shownField } from "./read_new_key.ts";
 
@@ -20,7 +20,8 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
     return await keyPage(ctx, request, key, valuesOf(key), {});
   });
   app.post("/dashboard/keys/:id", "member", async (form, request) => {
-    const key = await keyInUse(ctx, request);
+    const key = await findKey(ctx, request);
+    if (!inUse(keyState(key, request.now))) return noLongerInUse(key);
     const { wanted, fieldErrors } = readKeyChange(form, key);
     if (!wanted) {
       const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
@@ -28,13 +29,10 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
     }
     const note = request.note("api_key.changed", wanted.name ?? key.name, changeText(key, wanted));
     const done = await ctx.keys.change(key.accountId, key.id, wanted, note);
+    if (!done) return noLongerInUse(key);
     ctx.keysChanged([key.id]);
-    return {
-      to: `/dashboard/keys/${key.id}`,
-      notice: done
-        ? { kind: "done", text: "Saved. It applies to calls at once." }
-        : { kind: "failed", text: "The key has been revoked in the meantime." },
-    };
+    const text = "Saved. It applies to calls at once.";
+    return { to: `/dashboard/keys/${key.id}`, notice: { kind: "done", text } };
   });
 }
 

@@ -10,6 +10,7 @@ import {
 import {
   NotFound,
   orNotFound,
+  type Outcome,
   type Page,
   type PageContext,
   type PageRequest,
@@ -61,12 +62,14 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
     },
   });
   app.get("/dashboard/keys/:id/rotate", "member", async (request) => {
-    const key = await keyToReplace(ctx, request);
+    const key = await findKey(ctx, request);
+    if (!isReplaceable(key, request)) throw new NotFound();
     if (!mayRotate(key, request)) return ownersKey;
     return { title: "Rotate key", section: "keys", body: rotateForm(key, request) };
   });
   app.post("/dashboard/keys/:id/rotate", "member", async (form, request) => {
-    const key = await keyToReplace(ctx, request);
+    const key = await findKey(ctx, request);
+    if (!isReplaceable(key, request)) return noLongerInUse(key);
     if (!mayRotate(key, request)) return ownersKey;
     const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
     return await rotate(ctx, request, key, overlap.ms);
@@ -158,16 +161,14 @@ export async function findKey(ctx: PageContext, request: PageRequest): Promise<K
   return orNotFound(await ctx.keys.find(request.accountId, request.param("id")));
 }
 
-export async function keyInUse(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
-  const key = await findKey(ctx, request);
-  if (!inUse(keyState(key, request.now))) throw new NotFound();
-  return key;
+function isReplaceable(key: KeyRow, { now }: PageRequest): boolean {
+  return inUse(keyState(key, now)) && !key.isReplaced;
 }
 
-async function keyToReplace(ctx: PageContext, request: PageRequest): Promise<KeyRow> {
-  const key = await keyInUse(ctx, request);
-  if (key.isReplaced) throw new NotFound();
-  return key;
+/** Answers a form whose key was revoked or replaced in the meantime, for instance in another tab. */
+export function noLongerInUse({ id }: KeyRow): Outcome {
+  const text = "Nothing was changed: the key has been revoked or replaced, or has expired.";
+  return { to: `/dashboard/keys/${id}`, notice: { kind: "failed", text } };
 }
 
 /**
@@ -193,7 +194,12 @@ const ownersKey: Page = {
   ),
 };
 
-async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overlapMs: number) {
+async function rotate(
+  ctx: PageContext,
+  request: PageRequest,
+  key: KeyRow,
+  overlapMs: number,
+): Promise<Outcome> {
   const oldEndsAt = new Date(request.now.getTime() + overlapMs);
   const { value, ...made } = mintKey(ctx.clock);
   const next = (old: ApiKey) => ({
@@ -210,11 +216,11 @@ async function rotate(ctx: PageContext, request: PageRequest, key: KeyRow, overl
     ...{ oldEndsAt, now: request.now, madeBy: request.session.person.id },
     audit: request.note("api_key.rotated", key.name, detail),
   });
-  if (!done) throw new NotFound();
+  if (!done) return noLongerInUse(key);
   ctx.keysChanged([key.id]);
   return {
     to: `/dashboard/keys/${made.id}/created`,
-    notice: { kind: "key" as const, id: made.id, value: value.reveal() },
+    notice: { kind: "key", id: made.id, value: value.reveal() },
   };
 }
 
