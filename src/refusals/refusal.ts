@@ -82,6 +82,6 @@ export interface RefusalStore {
     limit: number,
   ): Promise<{ value: string; refused: number }[]>;
   total(span: RefusalSpan & RefusalFilter): Promise<number>;
-  /** Deletes rows from before this time; returns their number. */
-  sweep(before: Date): Promise<number>;
+  /** Deletes rows from before this time. */
+  sweep(before: Date): Promise<void>;
 }

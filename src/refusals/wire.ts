@@ -14,8 +14,7 @@ export function createRefusals(
     refusalRecorder: createRefusalRecorder({ store: refusalStore, clock, log }),
     refusalStore,
     /** Deletes refused calls whose time is over. */
-    sweepRefusals: async () =>
-      void await refusalStore.sweep(new Date(clock.now().getTime() - daysMs)),
+    sweepRefusals: () => refusalStore.sweep(new Date(clock.now().getTime() - daysMs)),
   };
 }
 

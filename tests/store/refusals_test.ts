@@ -85,10 +85,33 @@ eachDatabase(
     assert.equal((await store.list({ ...query, limit: 5, requestId: "id 3" })).length, 1);
     assert.equal((await store.list({ ...query, limit: 5, requestId: "theirs" })).length, 0);
     assert.equal((await store.list({ ...query, limit: 5, model: "" })).length, 1);
+    assert.equal(
+      (await store.list({ ...query, limit: 50, code: "rate_limit_exceeded" })).length,
+      10,
+    );
+    assert.equal(await store.total({ ...query, code: "rate_limit_exceeded" }), 10);
+    assert.equal(await store.total({ ...query, apiKeyId: "key 1" }), 30);
+    assert.equal(await store.total({ ...query, apiKeyId: "key 2" }), 0);
+    // Counts have whole hours: the first one of a span counts, the one that begins at its end not.
+    const hour = new Date(now.getTime() - now.getTime() % 3_600_000);
+    const ofHour = await store.steps({ ...query, from: hour }, [hour]);
+    assert.deepEqual(ofHour, [{ at: hour, refused: 1 }]);
+    assert.deepEqual(
+      await store.steps({ ...query, to: hour }, starts),
+      [
+        ...steps.slice(0, 2),
+        { at: third, refused: steps[2]!.refused - 1 },
+      ].filter(({ refused }) => refused > 0),
+    );
+    // More than one statement removes.
+    const old = new Date(now.getTime() - 31 * day);
+    await store.add(Array.from({ length: 1100 }, () => refusal(ours, { at: old })), []);
     const later = { now: () => new Date(now.getTime() + 10.5 * day), monotonicMs: () => 0 };
     await createRefusals({ database, clock: later, log: silent }).sweepRefusals();
     assert.equal((await store.list({ ...query, limit: 100 })).length, 20);
     assert.equal(await store.total(query), 20);
+    const ended = { accountId: ours, from: old, to: now };
+    assert.ok((await store.list({ ...ended, limit: 1100 })).every(({ at }) => at > old));
   },
 );
 
@@ -129,6 +152,12 @@ eachDatabase(
     await recorder.flush();
     assert.equal((await store.list({ ...query, limit: 1000 })).length, 510);
     assert.equal(await store.total(query), 20_022, "counts of one hour add up");
+    const [newest] = await store.list({ ...query, limit: 1 });
+    assert.equal(newest!.requestId, "later 9", "the latest of one millisecond first");
+    nowMs += 3_600_000;
+    recorder.note(refusal(accountId, { model: "of the next hour" }));
+    await recorder.flush();
+    assert.equal(await store.total({ ...query, model: "of the next hour" }), 1);
   },
 );
 
@@ -169,6 +198,12 @@ Deno.test("while the store is away memory is bounded, and uncounted refusals are
   assert.equal(counted + lost, 60 * 120 + 10);
   recorder.note(refusal(1));
   const before = told.length;
-  await recorder.flush();
+  away = Promise.withResolvers();
+  const first = recorder.flush();
+  recorder.note(refusal(1));
+  const second = recorder.flush();
+  away.resolve();
+  await Promise.all([first, second]);
+  assert.equal(recorder.waiting, 0, "a second flush writes what came after the first one's batch");
   assert.equal(told.length, before, "each is told once");
 });

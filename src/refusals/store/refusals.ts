@@ -21,7 +21,7 @@ export function createRefusalStore(database: Database): RefusalStore {
         if (counts.length > 0) await tx.query(addCounts, [JSON.stringify(counts.map(writeCount))]);
       }),
     async list({ limit, after, ...query }) {
-      const { rows: listed, where, params } = conditions(query, { isListed: true });
+      const { rows: listed, where, params } = conditions(query);
       const rows = await database.query(
         `select id, created_at, request_id, http_status, code, param, model, api_key_id, endpoint
          from ${listed} where ${where}
@@ -40,7 +40,7 @@ export function createRefusalStore(database: Database): RefusalStore {
     },
     async counts(query, dimension, limit) {
       const name = refusalDimensions.find((one) => one === dimension) ?? "code";
-      const { where, params } = conditions(query, { isListed: false });
+      const { where, params } = conditions(query);
       const rows = await database.query(
         `select ${name} as value, sum(refused) as refused from refusal_counts where ${where}
          group by ${name} order by 2 desc, 1 limit $${params.length + 1}`,
@@ -49,7 +49,7 @@ export function createRefusalStore(database: Database): RefusalStore {
       return rows.map(({ value, refused }) => ({ value: String(value), refused: Number(refused) }));
     },
     async total(query) {
-      const { where, params } = conditions(query, { isListed: false });
+      const { where, params } = conditions(query);
       const [row] = await database.query(
         `select coalesce(sum(refused), 0) as refused from refusal_counts where ${where}`,
         params,
@@ -57,7 +57,6 @@ export function createRefusalStore(database: Database): RefusalStore {
       return Number(row!.refused);
     },
     async sweep(before) {
-      let removed = 0;
       for (const table of ["refusals", "refusal_counts"]) {
         for (;;) {
           const rows = await database.query(
@@ -65,11 +64,9 @@ export function createRefusalStore(database: Database): RefusalStore {
                select ctid from ${table} where created_at < $1 limit ${sweepRows})) returning 1 as one`,
             [before],
           );
-          removed += rows.length;
           if (rows.length < sweepRows) break;
         }
       }
-      return removed;
     },
   };
 }
@@ -79,23 +76,20 @@ export function createRefusalStore(database: Database): RefusalStore {
  */
 function conditions(
   { accountId, from, to, requestId, code, apiKeyId, model }: RefusalSpan & RefusalFilter,
-  { isListed }: { isListed: boolean },
 ): { rows: string; where: string; params: (number | Date | string)[] } {
   const params: (number | Date | string)[] = [accountId, from, to];
   const add = (value: string) => `$${params.push(value)}`;
   const parts = ["account_id = $1", "created_at >= $2", "created_at < $3"];
   // `offset 0` makes the planner use the index of request ids: for a short list of the latest it
   // would rather scan by time, where there may be no such request.
-  const rows = isListed && requestId !== undefined
+  const rows = requestId !== undefined
     ? `(select * from refusals where account_id = $1 and request_id = ${
       add(requestId)
     } offset 0) as refusals`
     : "refusals";
   if (code !== undefined) parts.push(`code = ${add(code)}`);
   if (apiKeyId !== undefined) parts.push(`api_key_id = ${add(apiKeyId)}`);
-  if (model !== undefined) {
-    parts.push(`${isListed ? "coalesce(model, '')" : "model"} = ${add(model)}`);
-  }
+  if (model !== undefined) parts.push(`coalesce(model, '') = ${add(model)}`);
   return { rows, where: parts.join(" and "), params };
 }
 
