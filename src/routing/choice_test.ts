@@ -58,9 +58,11 @@ const nineToOne = { "vendor-b/nine": 9, "vendor-c/one": 1 };
 for (const stickBy of ["session", "user", undefined] as const) {
   Deno.test(`weights of 9:1 hold over ${count} calls that stick by ${stickBy ?? "nothing"}`, () => {
     const route = routeOf({ weights: nineToOne, ...(stickBy ? { stickBy } : {}) });
-    const calls = sessions.map(({ sessionId }) =>
-      stickBy === "user" ? { userId: sessionId } : { sessionId }
-    );
+    // All calls share what the route doesn't stick by.
+    const calls = sessions.map(({ sessionId }) => ({
+      userId: stickBy === "user" ? sessionId : "one",
+      sessionId: stickBy === "session" ? sessionId : "one",
+    }));
     const nine = shares(route, calls).get("vendor-b/nine")!;
     assert.ok(Math.abs(nine - count * 0.9) <= tolerance(0.9), `${nine} of ${count}`);
   });

@@ -73,13 +73,17 @@ Deno.test("a changed file takes effect at the next check; a wrong or missing one
     await opened.refresh();
     assert.equal(target(), undefined);
     assert.deepEqual([opened.all, opened.list(1)], [[], []]);
+    await Deno.remove(path);
+    await opened.refresh();
+    assert.equal(lines.splice(0).length, 2, "reloaded, and missing once more");
   }));
 
 Deno.test("a wrong file can't be opened; without a path there are none", () =>
-  withFile('{"fast": {"targets": []}}', (_path, open) => {
+  withFile('{"fast": {"targets": []}}', async (_path, open, lines) => {
     assert.throws(open, /^Error: fast\.targets: /);
-    const log = { info() {}, warn() {} };
+    const log = { info() {}, warn: (line: string) => void lines.push(line) };
     const none = openModelsFile({ path: undefined, models, log });
     assert.deepEqual([none.all, none.find(1, "fast")], [[], undefined]);
-    return Promise.resolve();
+    await none.refresh();
+    assert.deepEqual(lines, []);
   }));

@@ -85,6 +85,18 @@ for (const [what, accountId, name, expected] of found) {
   });
 }
 
+Deno.test("a name with its vendor is found before the virtual models are read", () => {
+  const unread: VirtualRoutes = {
+    find() {
+      throw new Fault("store_unavailable");
+    },
+    list: () => [],
+  };
+  const routes = createRouteTable({ models, virtual: [unread] });
+  assert.deepEqual(ids(routes.find(1, "openai/gpt-5-mini")), ["vendor-b/gpt-5-mini"]);
+  assert.equal(refusal(() => routes.find(1, "gpt-5-mini")).code, "store_unavailable");
+});
+
 Deno.test("another account's virtual model is 404, and its name is suggested to nobody", () => {
   assert.deepEqual(ids(table.find(2, "secret")), ["vendor-b/gpt-4.1"]);
   for (const name of ["secret", "secre", "mine"]) {
@@ -173,10 +185,22 @@ for (const [what, keyModels, name, expected] of permitted) {
       assert.deepEqual(ids(await asked), expected);
       return check();
     }
-    await assert.rejects(asked, { code: expected, param: "model" });
+    const shown = name === "wide" || name === "one" ? name : all[0];
+    const message = `model: this API key may not call '${shown}'.`;
+    await assert.rejects(asked, { code: expected, param: "model", message });
     assert.throws(check, { code: expected, param: "model" });
   });
 }
+
+Deno.test("a key without a list of models is not asked where a name leads", () => {
+  permitNamed(wide, caller([]), undefined, "nowhere");
+});
+
+Deno.test("a key's default model is used where a name leads nowhere", async () => {
+  const ask = (name: string) => find(name, caller([], undefined, { defaultModel: "gpt-4.1" }));
+  assert.deepEqual(ids(await ask("nowhere")), [all[3]!]);
+  assert.deepEqual(ids(await ask("gpt-5-mini")), [all[0]!]);
+});
 
 const vendorKeys: [string, string, string, string[] | "invalid_value"][] = [
   ["an Anthropic key reaches Anthropic alone", "sk-ant-api03-x", "wide", [all[1]!]],
@@ -249,6 +273,11 @@ Deno.test("a vendor's family takes its vendor's names only", async () => {
   assert.deepEqual(ids(await ask("openai/gpt-5-mini")), ["vendor-b/gpt-5-mini"]);
   await assert.rejects(
     findCallRoute(deps, caller(["wide"]), openai, "gpt-5-mini"),
+    { code: "permission_denied" },
+  );
+  permitNamed(wide, caller(["gpt-5-mini"]), openai, "gpt-5-mini");
+  assert.throws(
+    () => permitNamed(wide, caller(["gpt-5-mini"]), openai, "wide"),
     { code: "permission_denied" },
   );
 });

@@ -47,7 +47,6 @@ export class TargetHealth {
   /** Whether the target is passed over. False once a trial may begin. */
   isCooling({ id }: Pick<ResolvedModel, "id">): boolean {
     // Nearly always: nothing has failed.
-    if (this.#troubled.size === 0) return false;
     const one = this.#troubled.get(id);
     return one !== undefined && this.#isPassedOver(one);
   }
@@ -56,13 +55,13 @@ export class TargetHealth {
    * Called when a call is about to ask the target. After the cooling time this call is the trial.
    */
   asked({ id }: Pick<ResolvedModel, "id">): void {
-    const one = this.#troubled.size === 0 ? undefined : this.#troubled.get(id);
+    const one = this.#troubled.get(id);
     if (one?.coolUntilMs !== undefined) one.trialSinceMs ??= this.#nowMs();
   }
 
   /** Called when the target has answered, if only to reject the request. */
   answered({ id }: Pick<ResolvedModel, "id">): void {
-    if (this.#troubled.size > 0) this.#troubled.delete(id);
+    this.#troubled.delete(id);
   }
 
   /** Called when a call ended without showing whether the target works. */

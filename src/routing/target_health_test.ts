@@ -94,6 +94,8 @@ Deno.test("a trial whose caller leaves is for the next call", () => {
   health.asked(target);
   health.released(target);
   assert.equal(health.isCooling(target), false);
+  health.released(other);
+  assert.equal(health.isCooling(other), false);
 });
 
 Deno.test("a trial that nobody ends is over after ten minutes", () => {

@@ -56,13 +56,14 @@ Deno.test("made, changed and removed: each look has it, for its account alone", 
   clock.advance(1000);
   put(1, "fast", to("openai/b"));
   put(11, "fast", to("openai/c"));
+  put(11, "slow", to("openai/d"));
   await cache.refresh();
   assert.deepEqual([target(1, "fast"), target(11, "fast")], ["vendor-b/b", "vendor-b/c"]);
   clock.advance(1000);
   put(1, "fast", null);
   await cache.refresh();
   assert.deepEqual([target(1, "fast"), target(11, "fast")], [undefined, "vendor-b/c"]);
-  assert.deepEqual(cache.list(11).map(({ name }) => name), ["fast"]);
+  assert.deepEqual(cache.list(11).map(({ name }) => name), ["fast", "slow"]);
   assert.deepEqual(cache.list(1), []);
 });
 
