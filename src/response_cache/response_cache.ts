@@ -191,7 +191,6 @@ class SingleFlightCache implements ResponseCache {
 
   /** Never rejects. */
   async #save(query: CacheQuery, call: SelectableCall, answer: CachedAnswer): Promise<FlightEnd> {
-    if (this.#deps.isErased(call)) return { state: "abandoned" };
     try {
       if (!await this.#deps.store.put(query, call, answer)) return { state: "abandoned" };
       const reads = this.#reads.get(query.key);

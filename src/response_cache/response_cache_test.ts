@@ -31,6 +31,7 @@ function answerOf(text: string): CachedAnswer {
 class FakeAnswers implements CachedAnswerStore {
   readonly answers = new Map<string, StoredCachedAnswer>();
   readonly trimmed: number[] = [];
+  readonly removed: [number, string][] = [];
   reads = 0;
   sweeps = 0;
   isAway = false;
@@ -60,7 +61,8 @@ class FakeAnswers implements CachedAnswerStore {
     if (this.isBroken) throw new RangeError("the answer was: secret");
   }
 
-  remove(): Promise<number> {
+  remove(accountId: number, transactionId: string): Promise<number> {
+    this.removed.push([accountId, transactionId]);
     return Promise.resolve(0);
   }
 
@@ -178,6 +180,17 @@ Deno.test("a waiting caller that leaves doesn't affect the others", async () => 
   assert.equal(textOf(await stays), "yes");
 });
 
+Deno.test("a caller that leaves while the store is read asks no vendor", async () => {
+  const { cache, store } = setUp();
+  const gate = Promise.withResolvers<void>();
+  store.held = gate.promise;
+  const leaving = new AbortController();
+  const left = cache.find(query({ signal: leaving.signal }));
+  leaving.abort();
+  gate.resolve();
+  assert.equal((await left).state, "left");
+});
+
 Deno.test("calls with other keys don't wait", async () => {
   const { cache } = setUp();
   fillOf(await cache.find(query()));
@@ -250,6 +263,22 @@ Deno.test("an answer that was erased meanwhile isn't shared while the store is a
   fillOf(await waiting);
 });
 
+Deno.test("an answer that was removed from the store meanwhile isn't shared", async () => {
+  const { cache, store } = setUp();
+  const fill = fillOf(await cache.find(query()));
+  const waiting = cache.find(query());
+  await settle();
+  store.answers.set = () => store.answers;
+  fill.store(call, answerOf("removed"));
+  fillOf(await waiting);
+});
+
+Deno.test("what a call stored is forgotten by its account and id", async () => {
+  const { cache, store } = setUp();
+  await cache.forget(7, "t1");
+  assert.deepEqual(store.removed, [[7, "t1"]]);
+});
+
 Deno.test("waiting callers get the answer even where the store is too slow to read it", async () => {
   const { cache, store, timers } = setUp();
   const fill = fillOf(await cache.find(query()));
@@ -294,7 +323,7 @@ Deno.test("much that is written for an account is trimmed at once", async () => 
 });
 
 Deno.test("large answers of an account are trimmed once they come to 32 MiB", async () => {
-  const { cache, store } = setUp();
+  const { cache, store, warned } = setUp();
   const body = new Uint8Array(8 * 1024 * 1024);
   const write = async (n: number) => {
     const fill = fillOf(await cache.find(query({ key: `k${n}` })));
@@ -308,6 +337,9 @@ Deno.test("large answers of an account are trimmed once they come to 32 MiB", as
   assert.deepEqual(store.trimmed, [1], "what records hold counts too");
   await write(4);
   assert.deepEqual(store.trimmed, [1], "counted from zero");
+  store.trim = () => Promise.reject(new RangeError("secret"));
+  for (const n of [5, 6, 7]) await write(n);
+  assert.deepEqual(warned, ["the response cache could not be trimmed: RangeError"]);
 });
 
 Deno.test("only the first outcome that a call reports counts", async () => {
