@@ -12,7 +12,7 @@ import {
   maxWaitingDeletions,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { Fault, overLimit, reasonOf } from "../shared/fault.ts";
+import { Fault, isStoreAway, overLimit, reasonOf } from "../shared/fault.ts";
 import type { ErasureIndex, Erasures } from "./erasures.ts";
 import type { Tombstone } from "./tombstone.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
@@ -238,7 +238,7 @@ function manyRequests(): Fault {
 
 /** Replaces a fault of the store by one that says where to follow the deletion. */
 function whereToFollow(thrown: unknown, deletionId: string): unknown {
-  if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
+  if (!isStoreAway(thrown)) return thrown;
   return new Fault("store_unavailable", {
     message:
       `The store became unavailable. The deletion continues when it is back: see GET /api/v1/data/requests/${deletionId}.`,

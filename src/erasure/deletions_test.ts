@@ -1,3 +1,4 @@
+import type { AuditNote } from "../audit/audit.ts";
 import { createErasureIndex } from "./erasures.ts";
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
@@ -136,6 +137,36 @@ Deno.test("any other failure is the caller's as it is, whether or not it can be 
     await assert.rejects(deletions.erase(wanted), { message: "a bug" });
     assert.deepEqual(warned, [], "the caller is told");
   }
+  const full = () => Promise.reject(new Fault("rate_limit_exceeded"));
+  const { deletions } = setUp([full]);
+  await assert.rejects(deletions.erase(wanted), { code: "rate_limit_exceeded" });
+});
+
+Deno.test("of one account's requests one is under way, 64 wait, and further ones are refused", async () => {
+  const gate = Promise.withResolvers<void>();
+  const steps = Array.from({ length: 67 }, () => last);
+  const { asked, deletions } = setUp(steps, 0, () => gate.promise);
+  const accepted = Array.from({ length: 65 }, () => deletions.erase(wanted));
+  await someTurns();
+  assert.equal(asked.filter((one) => one === "caught up").length, 1);
+  const refused = { code: "rate_limit_exceeded", retryAfterSeconds: 10 };
+  await assert.rejects(deletions.erase(wanted), refused);
+  await assert.rejects(deletions.count(wanted), refused);
+  const other = deletions.erase({ ...wanted, accountId: 2 });
+  gate.resolve();
+  await Promise.all([...accepted, other]);
+});
+
+Deno.test("a deletion is stored with its entry for the audit log, under its id", async () => {
+  const entries: unknown[] = [];
+  const add: DeletionStore["add"] = ({ audit }) => {
+    entries.push(audit);
+    return Promise.resolve(claimed.tombstone);
+  };
+  const { deletions } = setUp([last], 0, undefined, { add });
+  const audit = (subject: string) => ({ subject }) as AuditNote;
+  await deletions.erase({ ...wanted, audit });
+  assert.deepEqual(entries, [{ subject: "d1" }]);
 });
 
 Deno.test("a deletion of the job's that fails is logged and postponed", async () => {
@@ -258,7 +289,8 @@ Deno.test("of queued deletions three are under way at once, each of another acco
 
 Deno.test("closing waits for the step under way and releases the rest", async () => {
   const step = Promise.withResolvers<ErasedBatch>();
-  const { asked, deletions } = setUp([() => step.promise, last]);
+  const { asked, deletions, warned } = setUp([() => step.promise, last]);
+  assert.deepEqual(deletions.waiting, { count: 0, seconds: 0 });
   const erasing = deletions.erase(wanted);
   while (!asked.includes("batch")) await Promise.resolve();
   const closing = deletions.close();
@@ -267,6 +299,7 @@ Deno.test("closing waits for the step under way and releases the rest", async ()
   await closing;
   assert.equal(asked.filter((one) => one === "batch").length, 1);
   assert.equal(asked.at(-1), "release d1");
+  assert.deepEqual(warned, []);
 });
 
 Deno.test("the audit log has the kinds of a deletion's selectors, and none of their values", () => {
