@@ -20,3 +20,18 @@ Deno.test("a transaction is erased, and its outcome linked, whatever the case of
   const { conversions } = cohortOutcome.parse({ cohort_id: "c", conversions: [conversion] });
   assert.equal(conversions[0]!.transaction_id, id);
 });
+
+Deno.test("a deletion that selects nothing is refused: it would match everything", () => {
+  const code = "missing_required_field";
+  const fields = "start_date, end_date, transaction_ids, session_ids";
+  for (const body of [{}, { transaction_ids: [], session_ids: [] }]) {
+    assert.throws(() => deletionSelectors(deletionRequest.parse(body)), {
+      ...{ code, param: "start_date" },
+      message: `start_date: give at least one of ${fields}.`,
+    });
+  }
+  const erasure = (body: Record<string, unknown>) =>
+    erasureSelectors(erasureRequest.parse({ ...body, reason: "asked" }));
+  assert.throws(() => erasure({ transaction_ids: [] }), { code, param: "user_id" });
+  assert.deepEqual(erasure({ user_id: "ann", transaction_ids: [] }), { userIds: ["ann"] });
+});

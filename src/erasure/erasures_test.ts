@@ -68,6 +68,9 @@ Deno.test("a call under way is covered once its erasure is known, a later one is
   assert.ok(!index.covers(bob));
   clock.advance(1000);
   assert.ok(!index.covers(call("ann")));
+  clock.advance(24 * 60 * 60 * 1000);
+  await erasures.refresh();
+  assert.ok(!index.covers(ann), "no call takes this long");
 });
 
 Deno.test("a call that arrives after a deletion stands behind it, whatever the clock says", () => {

@@ -78,6 +78,7 @@ class FakeStore {
 
   changeAccount(more: Partial<Account>): void {
     for (const [hash, row] of this.rows) {
+      if (row.account.id !== 1) continue;
       this.rows.set(hash, { ...row, account: { ...row.account, ...more } });
     }
     this.accountChanges.push({ id: 1, changedAt: this.clock.now() });
@@ -174,6 +175,14 @@ Deno.test("a made-up key asks the store once in five seconds", async () => {
   clock.advance(50);
   await codeOf(value);
   assert.equal(store.lookUps, 2);
+});
+
+Deno.test("of made-up keys the oldest are forgotten beyond 10,000", async () => {
+  const { store, codeOf } = setup();
+  const keys = Array.from({ length: 10_001 }, () => mintKey(clockOfKeys).value.reveal());
+  for (const key of keys) await codeOf(key);
+  for (const key of [keys.at(-1)!, keys[0]!]) await codeOf(key);
+  assert.equal(store.lookUps, 10_002);
 });
 
 Deno.test("a key made after it was tried works five seconds later", async () => {
@@ -417,6 +426,12 @@ Deno.test("a flood of wrong keys from a limited address costs the store a look a
   for (let n = 0; n < 100; n++) assert.equal(await wrong(), "refused");
   await ring.verify(key.value.reveal(), limited);
   assert.deepEqual([store.lookUps, lists], [1, 2]);
+  // A new key is known at once to callers from elsewhere.
+  const newer = mintKey(clock);
+  store.rows.set(newer.hash, principal(newer.id, {}));
+  await assert.rejects(ring.verify(newer.value.reveal(), limited));
+  assert.equal((await ring.verify(newer.value.reveal())).key.id, newer.id);
+  assert.deepEqual([store.lookUps, lists], [2, 2]);
 });
 
 Deno.test("an account that changes is read once for all its keys, which go on without the store", async () => {
@@ -442,14 +457,18 @@ Deno.test("an account that changes is read once for all its keys, which go on wi
 Deno.test("beside changes of many accounts one that is held is read, and no other", async () => {
   const { store, ring, add, clock } = setup();
   const { value } = add();
+  const other = add();
+  const held = store.rows.get(other.hash)!;
+  store.rows.set(other.hash, { ...held, account: { ...held.account, id: 200_000 } });
   await ring.refresh();
-  await ring.verify(value);
+  for (const key of [value, other.value]) await ring.verify(key);
   clock.advance(250);
   for (let id = 2; id < 100_000; id++) store.accountChanges.push({ id, changedAt: clock.now() });
   store.changeAccount({ tier: "enterprise" });
   await ring.refresh();
   assert.equal((await ring.verify(value)).account.tier, "enterprise");
-  assert.deepEqual(store.askedAbout, [1]);
+  assert.equal((await ring.verify(other.value)).account.tier, "free");
+  assert.deepEqual(store.askedAbout, [2]);
 });
 
 Deno.test("a look-up that a change of its account overtakes is made again", async () => {
