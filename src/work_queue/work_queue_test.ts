@@ -1,16 +1,22 @@
 import assert from "@std/assert";
-import { WorkQueue } from "./work_queue.ts";
+import { WorkQueue, type WorkQueueOptions } from "./work_queue.ts";
 
 /** A store with so many pieces of work, and what becomes of each. */
-function setUp(waiting: string[], more: { claimsAfterEach?: boolean } = {}) {
+function setUp(waiting: string[], more: Partial<WorkQueueOptions<string>> = {}) {
   const log: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const lost = new Set<string>();
   const queue = new WorkQueue<string>({
     idOf: (id) => id,
     room: (working) => 2 - working.length,
-    claim: (most) => Promise.resolve(waiting.splice(0, Math.min(most, 1))),
-    renew: (working) => Promise.resolve(new Set(working.filter((id) => !lost.has(id)))),
+    claim: (most) => {
+      assert.ok(most > 0, "the store isn't asked for nothing");
+      return Promise.resolve(waiting.splice(0, 1));
+    },
+    renew: (working) => {
+      assert.ok(working.length > 0, "the store isn't asked about nothing");
+      return Promise.resolve(new Set(working.filter((id) => !lost.has(id))));
+    },
     work: async (id, { signal }) => {
       const end = Promise.withResolvers<void>();
       ends.set(id, end);
@@ -45,6 +51,62 @@ Deno.test("after a failure the next claim waits for the tick", async () => {
   await queue.tick();
   assert.deepEqual(queue.working, ["b", "c"]);
   await queue.close(1000);
+});
+
+Deno.test("a claim that fails is made again by the next tick", async () => {
+  let isAway = true;
+  const waiting = ["a"];
+  const { queue, settle } = setUp([], {
+    claim: () => isAway ? Promise.reject(new Error("away")) : Promise.resolve(waiting.splice(0)),
+  });
+  queue.wake();
+  await settle();
+  await assert.rejects(queue.tick(), /away/);
+  isAway = false;
+  await queue.tick();
+  assert.deepEqual(queue.working, ["a"]);
+  await queue.close(1000);
+});
+
+Deno.test("where the next piece waits for the tick, an end claims nothing", async () => {
+  const { queue, ends, settle } = setUp(["a", "b", "c"], { claimsAfterEach: false });
+  await queue.tick();
+  ends.get("a")!.resolve();
+  await settle();
+  assert.deepEqual(queue.working, ["b"]);
+  await queue.close(1000);
+});
+
+Deno.test("a piece that is stopped ends alone, and its end can be waited for", async () => {
+  const { queue, log } = setUp(["a", "b"]);
+  await queue.tick();
+  queue.stop("a");
+  await queue.endOf("a");
+  assert.deepEqual([log, queue.working], [["a given back"], ["b"]]);
+  queue.stop("a");
+  assert.deepEqual([queue.endOf("a"), queue.find("a"), queue.find("b")], [
+    ...[undefined, undefined],
+    "b",
+  ]);
+  await queue.close(1000);
+});
+
+Deno.test("one claim is under way at a time, and one more after those that came meanwhile", async () => {
+  const gates: PromiseWithResolvers<string[]>[] = [];
+  const { queue } = setUp([], {
+    claim: () => {
+      const gate = Promise.withResolvers<string[]>();
+      gates.push(gate);
+      return gate.promise;
+    },
+  });
+  const asked = [queue.claim(), queue.claim(), queue.claim()];
+  assert.equal(gates.length, 1);
+  gates[0]!.resolve([]);
+  while (gates.length < 2) await Promise.resolve();
+  gates[1]!.resolve([]);
+  await Promise.all(asked);
+  assert.equal(gates.length, 2);
 });
 
 Deno.test("what is added while it claims is claimed too", async () => {
