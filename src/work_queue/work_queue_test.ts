@@ -150,6 +150,26 @@ Deno.test("draining claims nothing more, and waits no longer than it may", async
   assert.equal(queue.size, 0);
 });
 
+Deno.test("draining waits for all work, also where the claim under way fails", async () => {
+  const second = Promise.withResolvers<string[]>();
+  const claims = [Promise.resolve(["a", "b"]), second.promise];
+  const { queue, log, ends, settle } = setUp([], {
+    room: () => 1,
+    claim: () => claims.shift()!,
+  });
+  queue.wake();
+  await settle();
+  const drained = queue.drain(Infinity).then(() => log.push("drained"));
+  second.reject(new Error("away"));
+  await settle();
+  for (const id of ["a", "b"]) {
+    ends.get(id)!.resolve();
+    await settle();
+  }
+  await drained;
+  assert.deepEqual(log, ["a done", "b done", "drained"]);
+});
+
 for (const end of ["close", "drain"] as const) {
   Deno.test(`${end} waits for a claim under way, until its work is given back in the store`, async () => {
     const claimed = Promise.withResolvers<string[]>();
