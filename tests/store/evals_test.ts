@@ -68,8 +68,15 @@ eachDatabase("an account has at most a hundred runs that have not ended", async 
   const ids: string[] = [];
   for (let n = 0; n < 100; n++) ids.push(await world.create());
   await assert.rejects(world.create(), codeOf("rate_limit_exceeded"));
-  await world.evals.cancel(world.accountId, ids[0]!);
+  const act = { action: "eval.cancelled", subject: "run", detail: "", at: new Date() };
+  const audit = { ...act, accountId: world.accountId, actor: { personId: null, name: "ann" } };
+  for (let time = 0; time < 2; time++) await world.evals.cancel(world.accountId, ids[0]!, audit);
+  const acts = await database.query("select subject from audit_log where action = $1", [
+    act.action,
+  ]);
+  assert.equal(acts.length, 1, "what has ended isn't cancelled again");
   await world.create();
+  await assert.rejects(world.create(), codeOf("rate_limit_exceeded"), "one was cancelled");
   // A run about nothing has ended when it begins.
   const other = await newAccount(database, "other");
   const empty = await world.create({ accountId: other, select: { accountId: other } });
