@@ -135,6 +135,8 @@ Deno.test("a file that is missing is noticed before an answer begins", async () 
   assert.equal(piece!.length, job.bytesSize);
   files.clear();
   await assert.rejects(exports.read(job, 0, job.bytesSize), { code: "export_not_found" });
+  const elsewhere = { ...job, location: "bucket" as const };
+  await assert.rejects(exports.read(elsewhere, 0, 1), { code: "export_not_found" });
 });
 
 Deno.test("an erased file is distinguished from one that never existed", async () => {

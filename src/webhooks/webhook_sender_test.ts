@@ -7,11 +7,11 @@ import { createWebhookSender } from "./webhook_sender.ts";
 
 const day = 24 * 3_600_000;
 
-/** A sender of one event that waits, and what becomes of it. */
+/** A sender of events that wait, and what becomes of them. */
 function setUp(
   post: PublicPost["post"],
   more: Partial<WebhookDelivery> = {},
-  { isUrlChanged = false } = {},
+  { isUrlChanged = false, events = 1 } = {},
 ) {
   const clock = new FakeClock();
   const at = clock.now();
@@ -23,7 +23,7 @@ function setUp(
   };
   const outcomes: unknown[] = [];
   const warned: unknown[] = [];
-  const waiting = [delivery];
+  const waiting = Array.from({ length: events }, (_, n) => ({ ...delivery, id: `msg_${n + 1}` }));
   const sender = createWebhookSender({
     store: {
       claim: () => Promise.resolve(waiting.pop()),
@@ -85,6 +85,38 @@ Deno.test("the last attempt at a URL that was changed meanwhile loses no event",
   await sender.tick();
   await settleDown();
   assert.deepEqual([counts(), warned], [{ sent: 0, failed: 1, lost: 0 }, []]);
+});
+
+Deno.test("eight events are sent at a time, and the next as soon as one has ended", async () => {
+  const posts: PromiseWithResolvers<number>[] = [];
+  const post = () => {
+    const one = Promise.withResolvers<number>();
+    posts.push(one);
+    return one.promise;
+  };
+  const { sender, counts } = setUp(post, {}, { events: 10 });
+  await sender.tick();
+  assert.equal(posts.length, 8);
+  posts[0]!.resolve(200);
+  await settleDown();
+  assert.deepEqual([posts.length, counts().sent], [9, 1]);
+  sender.wake();
+  await settleDown();
+  assert.equal(posts.length, 9);
+  for (const one of posts) one.resolve(200);
+  await settleDown();
+  posts[9]!.resolve(200);
+  await settleDown();
+  await sender.close();
+  assert.equal(counts().sent, 10);
+});
+
+Deno.test("why an event could not be sent is noted in at most 200 characters", async () => {
+  const { sender, outcomes } = setUp(() => Promise.reject(new Error("x".repeat(300))));
+  await sender.tick();
+  await settleDown();
+  const [{ reason }] = outcomes as [{ reason: string }];
+  assert.equal(reason, "x".repeat(200));
 });
 
 Deno.test("an attempt that the end of the process cuts off is none: another process makes it", async () => {
