@@ -42,7 +42,8 @@ Deno.test("between requests it may be idle; a head that began there has its own 
   assert.equal(look(1_074_999), undefined);
   wire.bytesRead = 101;
   assert.equal(look(1_075_000), undefined);
-  assert.equal(look(1_089_999), undefined);
+  wire.bytesRead = 102;
+  assert.equal(look(1_089_999), undefined, "a head that drips has no more time");
   assert.equal(look(1_090_000), "slow_head");
   // That head is complete, and the whole call lies between two looks.
   wire.bytesRead = 200;
@@ -77,6 +78,29 @@ Deno.test("a request that arrived while the process was held up past the idle li
   wire.bytesRead = 91;
   assert.equal(look(156_000), undefined, "its next head has begun");
   assert.equal(look(171_000), "slow_head");
+  // Of the second rest nothing was looked at before it was over.
+  const stuck = setUp();
+  stuck.begin(0);
+  stuck.connection.answerEnded(stuck.wire, 0);
+  assert.equal(stuck.look(75_000), undefined);
+  stuck.begin(75_001);
+  stuck.connection.answerEnded(stuck.wire, 75_002);
+  assert.equal(stuck.look(160_000), undefined);
+  assert.equal(stuck.look(161_000), "idle");
+});
+
+Deno.test("a refusal can be sent where no answer has begun, and no other request is answered", () => {
+  const { connection, wire, answer, begin } = setUp();
+  assert.equal(connection.isAnswerable, true);
+  begin(0);
+  assert.equal(connection.isAnswerable, true);
+  answer.headersSent = true;
+  assert.equal(connection.isAnswerable, false);
+  answer.headersSent = false;
+  begin(1);
+  assert.equal(connection.isAnswerable, false, "the answer to the first one comes first");
+  connection.answerEnded(wire, 2);
+  assert.equal(connection.isAnswerable, true);
 });
 
 Deno.test("a body that drips is slow, one at 30 KB/s isn't, time without reading doesn't count", () => {
