@@ -8,6 +8,7 @@ import {
 import type { ExportSource } from "./export_source.ts";
 import { Fault } from "../shared/fault.ts";
 import { Exports } from "./exports.ts";
+import { createExportQueue } from "./runner.ts";
 
 /** One job in memory, with the rules of the store that matter here. */
 function memoryJobs(said: string[]) {
@@ -198,6 +199,34 @@ Deno.test("a bucket that a job is for and that is gone fails it as an unavailabl
   const job = await exports.start(1, order, "bucket");
   await assert.rejects(exports.finished(job, stays), { code: "store_unavailable" });
   assert.deepEqual(said, ["an export failed", "failed"]);
+});
+
+Deno.test("four files are written at a time; files of earlier attempts, and of jobs that were taken away, are removed", async () => {
+  const gate = Promise.withResolvers<number>();
+  const removed: string[] = [];
+  let claims = 0;
+  const claimed = () => ({ job: { requestId: `${++claims}`, claim: claims, location: "files" } });
+  const queue = createExportQueue({
+    jobs: {
+      claim: () => Promise.resolve(claims < 6 ? claimed() : undefined),
+      finish: ({ requestId }: ExportJob) => Promise.resolve(requestId !== "1"),
+    } as unknown as ExportJobStore,
+    source: {} as ExportSource,
+    stores: {
+      files: {
+        save: () => gate.promise,
+        read: () => assert.fail("unused"),
+        remove: ({ requestId, claim }, which) =>
+          Promise.resolve(void removed.push(`${which} of ${requestId} ${claim}`)),
+      },
+    },
+    log: { warn: (message) => assert.fail(message) },
+  });
+  await queue.claim();
+  assert.deepEqual([claims, removed], [4, ["all of 2 1", "all of 3 2", "all of 4 3"]]);
+  gate.resolve(1);
+  await queue.drain(Infinity);
+  assert.equal(removed.at(-1), "this of 1 1");
 });
 
 Deno.test("who leaves while a file is written is waited for no more; the job goes on", async () => {

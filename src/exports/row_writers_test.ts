@@ -3,7 +3,7 @@ import { interactionColumns, interactionRecord } from "../../contracts/data/expo
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { columns, sqlNameOf } from "../records/columns.ts";
 import { exportedCells, type ExportedRow } from "../records/exported_cells.ts";
-import { columnsOf, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
+import { columnsOf, csvCell, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 
 const full: Partial<SettledCall> = {
@@ -214,4 +214,6 @@ Deno.test("numbers, amounts and times are never guarded: they are ours", () => {
     csvWriter("eval_results", false)(row),
     ",2026-11-21T09:00:00.000Z,,,,,,,false,-1.5,\r\n",
   );
+  assert.equal(csvCell("-0.000001500", "number", false), "-0.000001500");
+  assert.equal(csvCell("-1", "json", false), "'-1", "an answer may be a number");
 });
