@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import type { ClaimedRun, EvalItem, EvalWork } from "../../src/evals/eval.ts";
 import { createEvalWork } from "../../src/evals/store/eval_work.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
@@ -125,5 +126,63 @@ onPostgres(
     );
     const { counts } = await world.run(id);
     assert.deepEqual([counts.costNanos, counts.done, counts.passed], [21n, 2, 2]);
+  },
+);
+
+eachDatabase(
+  "what a worker writes changes its item and its run, and nothing of a run that it doesn't hold",
+  async (database) => {
+    const world = await openEvalWorld(database);
+    const other = await newAccount(database, "other");
+    await world.store(2);
+    await createAnalyticsStore(database).insert([interaction(other, "theirs")]);
+    await world.create();
+    await world.create({ accountId: other, select: { accountId: other } });
+    const analytics = createAnalyticsStore(database);
+    const [work, elsewhere] = ["one", "two"].map((workerId) =>
+      createEvalWork(database, { workerId, analytics })
+    ) as [EvalWork, EvalWork];
+    const run = (await work.claim({ runs: [], accounts: [] }))!;
+    const beside = (await work.claim({ runs: [run.evalRunId], accounts: [run.accountId] }))!;
+    const [item, next] = (await work.items(run, -1, 2)) as [EvalItem, EvalItem];
+    const rowsOf = async ({ evalRunId }: ClaimedRun) =>
+      (await database.query(
+        `select r::text as text from eval_runs r where eval_run_id = $1
+         union all select i::text from eval_items i where eval_run_id = $1 order by 1`,
+        [evalRunId],
+      )).map(({ text }) => text);
+    const [besideBefore, before] = [await rowsOf(beside), await rowsOf(run)];
+    const wait = { ms: 0, code: "insufficient_credits", message: "no credit" } as const;
+    const cost = { costNanos: 7n, unpricedCalls: 0 };
+    const done = { outcome: "passed", reason: null, results: [], finishedAt: new Date() } as const;
+
+    // Another worker that has lost its claim.
+    assert.equal(await elsewhere.finish(run, next, { ...done, ...cost }), false);
+    assert.equal(await elsewhere.stateOf(run), undefined);
+    await elsewhere.pause(run, wait);
+    await elsewhere.release(run);
+    await elsewhere.end(run, "done");
+    assert.deepEqual(await rowsOf(run), before);
+
+    await work.begin(run, item);
+    await work.begin(run, item);
+    await work.countTry(run, item, cost);
+    await work.countCalls(run, item, [{ ...cost, transactionId: "a" }]);
+    const [tried, untouched] = await work.items(run, -1, 2);
+    assert.deepEqual([tried, untouched], [{ ...item, attempts: 2, countedCalls: ["a"] }, next]);
+    await work.begin(run, item);
+    assert.equal((await work.items(run, -1, 1))[0]!.attempts, 2, "a try that began is counted");
+    assert.equal(await work.finish(run, item, { ...done, ...cost }), true);
+    assert.deepEqual(await work.items(run, -1, 2), [next]);
+    assert.equal((await world.run(run.evalRunId)).counts.costNanos, 21n);
+    for (const leave of [work.release, (one: ClaimedRun) => work.pause(one, wait)]) {
+      await leave(run);
+      assert.equal(await work.stateOf(run), undefined);
+      assert.equal((await work.claim({ runs: [], accounts: [] }))?.evalRunId, run.evalRunId);
+    }
+    await work.end(run, "done");
+    assert.equal((await world.run(run.evalRunId)).state, "done");
+    assert.deepEqual(await rowsOf(beside), besideBefore);
+    assert.equal(await work.stateOf(beside), "running");
   },
 );
