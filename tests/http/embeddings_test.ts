@@ -33,12 +33,11 @@ for (const { label, alias, model, price } of vendors) {
     }
     for (const { data, response } of [plain, packed]) {
       const row = await rowOf(response);
-      assert.deepEqual([row.vendor, row.model, row.dialect, row.status], [
-        label,
-        model,
-        "embeddings",
-        "completed",
-      ]);
+      const { vendor, dialect, status, finish_reason } = row;
+      assert.deepEqual({ vendor, model: row.model, dialect, status, finish_reason }, {
+        ...{ vendor: label, model, dialect: "embeddings" },
+        ...{ status: "completed", finish_reason: "stop" },
+      });
       assert.ok(data.usage.prompt_tokens > 5);
       assert.equal(row.input_tokens, data.usage.prompt_tokens);
       const nanos = Math.round(data.usage.prompt_tokens * price * 1000);
