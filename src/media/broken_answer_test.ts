@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { priceOf } from "../../tests/support/operation_request.ts";
 import { readImageUsage } from "../dialects/media/operations/images.ts";
+import type { BillableUsage } from "../pricing/pricing.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 
 const byToken = priceOf({ output: 30_000_000n } as never);
@@ -31,6 +32,17 @@ Deno.test("a usage that came whole is read, and what only looks like one isn't",
   assert.equal(readIn("nothing"), undefined);
   // What is longer than a megabyte isn't read.
   assert.equal(readIn(begin({ data: Array(300_000).fill(0.5), usage })), undefined);
+});
+
+Deno.test("a usage of nothing is none, one in seconds alone is one", () => {
+  const read = (usage: BillableUsage) =>
+    usageBeforeBreak(
+      new TextEncoder().encode("{}"),
+      { price: byToken, target: { vendor: {} } } as Parameters<typeof usageBeforeBreak>[1],
+      () => usage,
+    );
+  assert.equal(read({ input: 0, output: 0 }), undefined);
+  assert.deepEqual(read({ input: 0, output: 0, seconds: 3 }), { input: 0, output: 0, seconds: 3 });
 });
 
 Deno.test("at a price per image a broken list is no usage, but a plausible cost is", () => {

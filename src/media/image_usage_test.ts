@@ -74,6 +74,30 @@ Deno.test("pictures of a broken answer are as many as were asked for, and report
   assert.equal(imageUsage([{ count: 1, usage }, broken], perImage).basis, "estimated");
 });
 
+Deno.test("at a price per image the pictures are the usage: without a report there is no cost of 0", () => {
+  const perImage = { ...drawing, price: priceOf({ perImage: 40_000_000_000n }) };
+  const free = { ...drawing, encoded: { ...drawing.encoded, tokensPerImage: 0 } };
+  const images = [{ quality: "high", size: "1024x1024", count: 3 }];
+  for (const by of [perImage, free]) {
+    assert.deepEqual(imageUsage([{ count: 1 }, { count: 2 }], by), {
+      usage: { input: 0, output: 0, images },
+      basis: "reported",
+    });
+  }
+});
+
+Deno.test("of several usages each kind of token is summed where a vendor counts it", () => {
+  const both = imageUsage([
+    { count: 1, usage: { input: 10, output: 20, cacheRead: 3 } },
+    { count: 1, usage: { input: 1, output: 2, reasoning: 4 } },
+  ], drawing);
+  const images = [{ quality: "high", size: "1024x1024", count: 2 }];
+  assert.deepEqual(both, {
+    usage: { input: 11, output: 22, cacheRead: 3, reasoning: 4, images },
+    basis: "reported",
+  });
+});
+
 Deno.test("a GIF whose vendor reports no usage is estimated with its frames", () => {
   const outputOf = (options: Record<string, unknown>) =>
     imageUsage([{ count: 1 }], { ...gif, ask: { ...gif.ask, options } }).usage.output;
