@@ -172,17 +172,36 @@ eachDatabase(
     assert.deepEqual([tried, untouched], [{ ...item, attempts: 2, countedCalls: ["a"] }, next]);
     await work.begin(run, item);
     assert.equal((await work.items(run, -1, 1))[0]!.attempts, 2, "a try that began is counted");
-    assert.equal(await work.finish(run, item, { ...done, ...cost }), true);
+    assert.deepEqual(await work.items(run, item.position, 2), [next]);
+    const outcomes = ["passed", "failed"] as const;
+    for (const outcome of outcomes) {
+      assert.equal(await work.finish(run, item, { ...done, ...cost, outcome }), true);
+    }
     assert.deepEqual(await work.items(run, -1, 2), [next]);
-    assert.equal((await world.run(run.evalRunId)).counts.costNanos, 21n);
+    const { counts } = await world.run(run.evalRunId);
+    assert.deepEqual([counts.costNanos, counts.done, counts.failed], [21n, 1, 0], "counted once");
     for (const leave of [work.release, (one: ClaimedRun) => work.pause(one, wait)]) {
       await leave(run);
       assert.equal(await work.stateOf(run), undefined);
       assert.equal((await work.claim({ runs: [], accounts: [] }))?.evalRunId, run.evalRunId);
     }
-    await work.end(run, "done");
-    assert.equal((await world.run(run.evalRunId)).state, "done");
+    await work.pause(run, { ...wait, ms: 60_000 });
+    assert.equal(await work.claim({ runs: [], accounts: [] }), undefined, "not before its time");
+    const { waiting } = await world.run(run.evalRunId);
+    assert.equal(waiting?.for, wait.code);
+    await database.query("update eval_runs set next_at = null where eval_run_id = $1", [
+      run.evalRunId,
+    ]);
+    await work.claim({ runs: [], accounts: [] });
+    const error = { code: wait.code, message: wait.message };
+    await work.end(run, "failed", error);
+    const ended = await world.run(run.evalRunId);
+    assert.deepEqual([ended.state, ended.error, ended.waiting], ["failed", error, null]);
     assert.deepEqual(await rowsOf(beside), besideBefore);
-    assert.equal(await work.stateOf(beside), "running");
+
+    await world.evals.cancel(other, beside.evalRunId);
+    await work.pause(beside, wait);
+    await work.end(beside, "done");
+    assert.equal(await work.stateOf(beside), "cancelled", "what was cancelled stays so");
   },
 );
