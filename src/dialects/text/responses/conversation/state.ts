@@ -55,14 +55,21 @@ export function isTrigger({ type }: Typed): boolean {
   return type === "compaction_trigger";
 }
 
-/** Returns the items, with each reference replaced by the item that `find` returns for its id. */
+/**
+ * Returns the items, with each reference replaced by the item that `find` returns for its id.
+ * References in a row to one item are one: the AI SDK writes a reference for each of its texts.
+ */
 export function resolveReferences(
   items: readonly Item[],
   find: (id: string) => Item | undefined,
 ): Item[] {
   const seen = new Set<string>();
-  return items.map((item, index) => {
+  let last: string | undefined;
+  return items.flatMap((item, index) => {
     const id = referenceOf(item);
+    const isRepeated = id !== undefined && id === last;
+    last = id;
+    if (isRepeated) return [];
     // A reference is short and its item long: repeated references would multiply the request.
     if (id !== undefined && seen.has(id)) {
       throw invalidValue(
@@ -71,7 +78,7 @@ export function resolveReferences(
       );
     }
     if (id !== undefined) seen.add(id);
-    return (id === undefined ? undefined : find(id)) ?? item;
+    return [(id === undefined ? undefined : find(id)) ?? item];
   });
 }
 

@@ -105,10 +105,20 @@ Deno.test("what is kept of an answer is read from a whole one and from a termina
 
 Deno.test("an item is referred to once: each reference is as long as what it names", () => {
   const reference = { type: "item_reference", id: "fc_1" };
+  const question = { role: "user", content: "x" };
   assert.throws(
-    () => resolveReferences([reference, { id: "fc_1" }], () => call),
-    /input\[1\]\.id: the item 'fc_1' is referred to twice/,
+    () => resolveReferences([reference, question, { id: "fc_1" }], () => call),
+    /input\[2\]\.id: the item 'fc_1' is referred to twice/,
   );
+});
+
+Deno.test("references in a row are one: the AI SDK sends one per text of a message", () => {
+  const reference = (id: string) => ({ type: "item_reference", id });
+  const items = resolveReferences(
+    [reference("msg_1"), reference("msg_1"), reference("msg_1"), reference("fc_1")],
+    (id) => ({ ...call, id }),
+  );
+  assert.deepEqual(items.map(({ id }) => id), ["msg_1", "fc_1"]);
 });
 
 Deno.test("what a summary was asked for stands for all before it", () => {
