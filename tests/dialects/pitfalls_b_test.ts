@@ -392,6 +392,46 @@ const rows: Crossing[] = [
     },
     losses: ["generationConfig.responseModalities meaning"],
   },
+  {
+    case: "turns of the model in a row are one message: @google/genai keeps each chunk as a turn",
+    from: "generate",
+    to: "chat",
+    body: {
+      contents: [
+        { role: "user", parts: [{ text: "go" }] },
+        { role: "model", parts: [{ text: "hm", thought: true }] },
+        { role: "model", parts: [{ text: "I'll lo" }] },
+        { role: "model", parts: [{ text: "ok." }] },
+        { role: "model", parts: [{ functionCall: { id: "a", name: "f", args: {} } }] },
+        { role: "model", parts: [{ functionCall: { id: "b", name: "f", args: {} } }] },
+        {
+          role: "user",
+          parts: [{
+            functionResponse: {
+              ...{ id: "a", name: "f", response: { output: "1" } },
+              parts: [{ inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }],
+            },
+          }],
+        },
+        {
+          role: "user",
+          parts: [{ functionResponse: { id: "b", name: "f", response: { output: "2" } } }],
+        },
+        { role: "user", parts: [{ text: "and?" }] },
+      ],
+      tools: [{ functionDeclarations: [{ name: "f" }] }],
+    },
+    gives: {
+      messages: [
+        { role: "user", content: "go" },
+        { role: "assistant", content: "I'll look.", tool_calls: [{ id: "a" }, { id: "b" }] },
+        { role: "tool", tool_call_id: "a" },
+        { role: "tool", tool_call_id: "b" },
+        { role: "user", content: [{ type: "text" }, { type: "image_url" }, { text: "and?" }] },
+      ],
+    },
+    losses: [],
+  },
 ];
 
 registerCrossings(rows);

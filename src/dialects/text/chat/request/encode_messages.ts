@@ -34,11 +34,35 @@ export function* writeMessages(request: CanonicalRequest, writing: Writing): Ste
   const messages: Message[] = [];
   const system = request.system.filter(({ text }) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: writeTexts(system, writing) });
-  for (const turn of request.turns) {
+  for (const turn of yield* mergeTurns(request.turns)) {
     for (const message of writeTurn(turn, writing)) messages.push(message);
     yield;
   }
   return messages;
+}
+
+/**
+ * Merges what this dialect has in one message: adjacent assistant turns (Google's libraries send
+ * each chunk of a stream back as a turn of its own), and the user turns after results, since
+ * nothing may stand between the results of one message's calls.
+ */
+function* mergeTurns(turns: readonly Turn[]): Steps<Turn[]> {
+  const merged: Turn[] = [];
+  let hasResults = false;
+  for (const turn of turns) {
+    yield;
+    const last = merged.at(-1);
+    const isSame = last?.role === turn.role && last.name === turn.name;
+    if (last && isSame && (turn.role === "assistant" || hasResults)) {
+      // The list was created here.
+      for (const part of turn.parts) last.parts.push(part);
+    } else {
+      merged.push({ ...turn, parts: [...turn.parts] });
+      hasResults = false;
+    }
+    hasResults ||= turn.parts.some(({ type }) => type === "tool-result");
+  }
+  return merged;
 }
 
 /**
