@@ -14,6 +14,7 @@ export function createErrorDialect(
     ),
   );
   return (path) => {
+    if (googleOnly.test(path)) return "generate";
     const prefix = fullPath(path).split("/", 2)[1] ?? "";
     const family = byPrefix.get(prefix);
     if (prefix === "imagen" || prefix === "tts") return "chat";
@@ -21,6 +22,12 @@ export function createErrorDialect(
     return endpoints.find(([, endpoint]) => endpoint.test(path))?.[0] ?? family ?? "chat";
   };
 }
+
+/**
+ * Where Google's libraries upload files and open live sessions. Neither is offered; they send their
+ * own key header and read their own errors.
+ */
+const googleOnly = /^(\/chat)?\/(upload\/v1beta\/|ws\/google\.ai\.)/;
 
 /** Paths of each dialect's endpoints; the first match counts. */
 const endpointOf: Readonly<Record<DialectName, RegExp>> = {

@@ -32,6 +32,13 @@ const paths: [string, ErrorDialect][] = [
   ["/chat/v1beta/models", "generate"],
   ["/chat/v1beta/models/openai/gpt-5-mini", "generate"],
   ["/v1beta/models", "generate"],
+  ["/chat/upload/v1beta/files", "generate"],
+  ["/upload/v1beta/files", "generate"],
+  ["/upload/files", "service"],
+  [
+    "/chat/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+    "generate",
+  ],
   ["/v1/models", "chat"],
   ["/chat", "chat"],
   ["/vendor-a/v1/chat/completions", "chat"],
