@@ -110,6 +110,8 @@ Deno.test("two parallel calls are streamed and their results answered with text"
         role: "tool",
         tool_call_id: call.id,
         content: `${20 + index} degrees`,
+        // The vendors take the name that LangChain sends.
+        ...{ name: "get_weather" },
       })),
     );
     const second = await client.chat.completions.create({ model, messages, tools: [WEATHER] });

@@ -252,6 +252,11 @@ Deno.test("structured output, stop sequences, refusals and token counts", async 
     assert.deepEqual(shaped.content.map((block) => block.type === "text" ? block.text : ""), [
       '{"city":"Rome"}',
     ]);
+    // All text has the format, so there is none before a call.
+    const called = await client.messages.create(
+      ask("The weather in Rome?", { output_config: { format }, tools: [WEATHER] }),
+    );
+    assert.deepEqual(called.content.map(({ type }) => type), ["tool_use"]);
     const stopped = await client.messages.create(
       ask("[say:one two END three]", { stop_sequences: ["END"] }),
     );

@@ -85,10 +85,13 @@ export const MESSAGES: Readonly<Record<string, Record<string, Rule>>> = {
     // Not in the published type, but clients send answers back unchanged.
     annotations: { is: "array" },
   } satisfies Record<keyof ChatCompletionAssistantMessageParam | "annotations", Rule>,
-  tool: { role, content, tool_call_id: { is: "string", required: true } } satisfies Record<
-    keyof ChatCompletionToolMessageParam,
-    Rule
-  >,
+  tool: {
+    role,
+    content,
+    tool_call_id: { is: "string", required: true },
+    // Not in the published type, but the vendor takes it, and LangChain sends it.
+    name: text,
+  } satisfies Record<keyof ChatCompletionToolMessageParam | "name", Rule>,
   function: {
     role,
     content: { is: "string", nullable: true },

@@ -35,7 +35,7 @@ export function readMessagesPrompt(body: JsonObject, headerNames: string[]): Pro
     reasoningSentences: 0,
     maxTokens: asNumber(body.max_tokens),
     stop: asArray(body.stop_sequences).map((stop) => asText(stop)),
-    hasPreamble: true,
+    hasPreamble: !format,
     headerNames,
     search: offeredSearch(body),
   };
