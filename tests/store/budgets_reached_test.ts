@@ -1,5 +1,10 @@
 import assert from "@std/assert";
-import type { BudgetSpan, ChangedLimits, RaisedLimit } from "../../src/budgets/budget.ts";
+import type {
+  BudgetSpan,
+  ChangedLimits,
+  NewBudget,
+  RaisedLimit,
+} from "../../src/budgets/budget.ts";
 import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { claimReached, createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { maxNanos } from "../../src/pricing/plausible.ts";
@@ -120,3 +125,23 @@ eachDatabase("percentages are claimed of the highest limit", async (database) =>
   await claim.spend(maxNanos / 10n);
   assert.deepEqual(await claim(noon), []);
 });
+
+eachDatabase(
+  "a budget is made with what was charged before it, or not at all",
+  async (database) => {
+    const accountId = await newAccount(database, crypto.randomUUID());
+    const budgets = createBudgetStore(database);
+    const budget: NewBudget = {
+      ...{ accountId, scope: { kind: "account", name: "" }, per: "day" },
+      ...{ limitNanos: 100n, raised: null },
+    };
+    const set = (prior: () => Promise<bigint>) =>
+      budgets.set(crypto.randomUUID(), budget, { now: noon, prior });
+    await assert.rejects(set(() => Promise.reject(new Error("away"))), /away/);
+    // The second sum has what was charged meanwhile.
+    const sums = [60n, 65n].values();
+    assert.equal((await set(() => Promise.resolve(sums.next().value!)))?.spentNanos, 65n);
+    const replaced = await set(() => Promise.reject(new Error("away")));
+    assert.equal(replaced?.spentNanos, 65n, "a replaced one needs no sum");
+  },
+);

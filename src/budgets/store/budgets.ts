@@ -5,6 +5,7 @@ import {
   type Budget,
   type BudgetChange,
   budgetLimits,
+  type BudgetPeriod,
   type BudgetScope,
   budgetScopeText,
   type BudgetSpan,
@@ -25,8 +26,12 @@ const columns =
 export function createBudgetStore(database: Database): BudgetStore {
   return {
     async set(id, budget, { now, prior, audit }) {
+      const startsAt = periodStart(budget.per, now);
+      // Read first, so that a budget isn't left without it where that fails.
+      const spentNanos = await hasBudget(database, budget) ? 0n : await prior(startsAt);
       const row = await database.transaction(async (tx) => {
         const written = await write(tx, id, budget);
+        if (written?.id === id) await addSpent(tx, { budgetId: id, startsAt }, spentNanos);
         if (written) {
           await lowerNotified(tx, readBudget(written), now);
           await writeAudit(tx, audit?.(readBudget(written)));
@@ -35,7 +40,7 @@ export function createBudgetStore(database: Database): BudgetStore {
       });
       if (!row) return undefined;
       const stored = readBudget(row);
-      if (stored.id === id) await countPrior(database, stored, now, prior);
+      if (stored.id === id) await countMissing(database, { budgetId: id, startsAt }, prior);
       const [listed] = await list(database, { id: stored.id, now });
       return listed;
     },
@@ -153,28 +158,47 @@ async function writeLimits(
   return row;
 }
 
+async function hasBudget(
+  database: Queryable,
+  { accountId, scope, per }: NewBudget,
+): Promise<boolean> {
+  const rows = await database.query(
+    `select from budgets where account_id = $1 and scope = $2 and name = $3 and per = $4
+       and removed_at is null`,
+    [accountId, scope.kind, sanitizeText(scope.name), per],
+  );
+  return rows.length > 0;
+}
+
 /**
- * Adds what the period's calls were charged before the budget existed. Calls charged between the
- * two reads count twice: a sum that is too high is safer than one that is too low.
+ * Adds what the period's calls were charged between the sum of earlier ones and the budget's first
+ * moment. Calls charged between the two reads count twice: a sum that is too high is safer than one
+ * that is too low.
  */
-async function countPrior(
+async function countMissing(
   database: Database,
-  { id, per }: Budget,
-  now: Date,
+  period: BudgetPeriod,
   prior: (since: Date) => Promise<bigint>,
 ): Promise<void> {
-  const startsAt = periodStart(per, now);
   const [row] = await database.query(
     "select spent_nanos from budget_periods where budget_id = $1 and starts_at = $2",
-    [id, startsAt],
+    [period.budgetId, period.startsAt],
   );
-  const missing = await prior(startsAt) - (row?.spent_nanos as bigint | undefined ?? 0n);
-  if (missing <= 0n) return;
+  const counted = row?.spent_nanos as bigint | undefined ?? 0n;
+  await addSpent(database, period, await prior(period.startsAt) - counted);
+}
+
+async function addSpent(
+  database: Queryable,
+  { budgetId, startsAt }: BudgetPeriod,
+  nanos: bigint,
+): Promise<void> {
+  if (nanos <= 0n) return;
   await database.query(
     `insert into budget_periods as p (budget_id, starts_at, spent_nanos) values ($1, $2, $3)
      on conflict (budget_id, starts_at)
      do update set spent_nanos = p.spent_nanos + excluded.spent_nanos`,
-    [id, startsAt, missing],
+    [budgetId, startsAt, nanos],
   );
 }
 
