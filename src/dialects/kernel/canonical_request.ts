@@ -24,6 +24,8 @@ export interface CanonicalRequest extends RequestSettings {
    * answer's format has room for nothing but a summary. `optional`: it also has a form for none.
    */
   asksForSummary?: true | "required" | "optional";
+  /** What the conversation has changed in `tools`, which the summary must carry on, if there is any. */
+  toolChanges?: readonly JsonRecord[];
   /**
    * Maps the `name` of each tool in a namespace, and of the caller's own tool search, to what the
    * caller calls it, in dialects that have these.

@@ -444,7 +444,12 @@ export interface UnsignedThinking {
   /** In the same form, texts that lose only their sources. */
   readonly cited?: ReadonlyMap<number, ReadonlySet<number>>;
   /** The last message that is a summary of ours; as at its vendor, it replaces all before it. */
-  readonly summary?: { readonly index: number; readonly text: string };
+  readonly summary?: {
+    readonly index: number;
+    readonly text: string;
+    /** The changes of tools in what it replaces. */
+    readonly toolChanges?: readonly JsonRecord[];
+  };
   /**
    * Whether thinking must be off: without these blocks the last answer calls tools and has no
    * thought.
@@ -561,7 +566,10 @@ export interface AnswerContext {
   /** Model to show regardless of the one that the vendor names. */
   shownModel?: string | undefined;
   /** Only what is needed of the caller's request, which may be large. */
-  request: Pick<CanonicalRequest, "reasoning" | "namespaces" | "choices" | "asksForSummary">;
+  request: Pick<
+    CanonicalRequest,
+    "reasoning" | "namespaces" | "choices" | "asksForSummary" | "toolChanges"
+  >;
   /** The caller's body, for the fields that are echoed. */
   body: unknown;
   /** Whether the caller asked to see usage in its stream. */

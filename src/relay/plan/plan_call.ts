@@ -222,6 +222,7 @@ async function encodeFor(
       namespaces: recalled.namespaces,
       choices: recalled.choices,
       asksForSummary: recalled.asksForSummary,
+      toolChanges: recalled.toolChanges,
     }),
     encoded: { losses: encoded.losses, emulations: encoded.emulations },
     losses: encoded.losses,

@@ -21,7 +21,7 @@ type Json = Record<string, unknown>;
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): Json {
   const [written] = answer.choices;
-  const choice = context?.request.asksForSummary ? asSummary(written) : written;
+  const choice = context?.request.asksForSummary ? asSummary(written, context.request) : written;
   if (!context) {
     const { id = "", model = "", usage } = answer;
     const raw = choice?.finish?.raw;
@@ -46,10 +46,14 @@ export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): 
  * conversation. An answer without a summary becomes an empty block, with which a caller keeps its
  * conversation. The empty signature tells that Anthropic didn't write the block.
  */
-export function asSummary(choice: CanonicalChoice | undefined): CanonicalChoice {
+export function asSummary(
+  choice: CanonicalChoice | undefined,
+  { toolChanges = [] }: AnswerContext["request"],
+): CanonicalChoice {
   const content = choice && summaryIn(choice) || null;
   const signature = content === null ? null : "";
-  const value = { type: "compaction", content, encrypted_content: null, signature };
+  const changes = content !== null && toolChanges.length > 0 ? { tool_changes: toolChanges } : {};
+  const value = { type: "compaction", content, encrypted_content: null, signature, ...changes };
   const reason = choice?.finish?.reason;
   const isWhole = reason !== "length" && reason !== "content_filter";
   return {

@@ -1,5 +1,7 @@
 import assert from "@std/assert";
 import { canonicalRequest } from "../../../../tests/support/canonical_request.ts";
+import { finish } from "../../../base/steps.ts";
+import { summaryText } from "../../kernel/summary.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
@@ -176,4 +178,40 @@ Deno.test("a summary that was cut off is one, and a refused one is an empty bloc
   assert.deepEqual(summarized([text], "length"), [[["So far", ""]], "max_tokens"]);
   const refusal: AnswerPart = { kind: "refusal", text: "No." };
   assert.deepEqual(summarized([refusal], "content_filter"), [[[null, null]], "refusal"]);
+});
+
+Deno.test("a summary carries the tools that the conversation added, and those that it withdrew", () => {
+  const define = (name: string) => ({ name, input_schema: { type: "object" } });
+  const named = (type: string, name: string) => ({ type, tool: { type: "tool_reference", name } });
+  const added = {
+    ...{ type: "tool_addition", tool: { type: "tool_definition", definition: define("c") } },
+  };
+  const base = { model: "m", max_tokens: 9, tools: [define("a"), define("b")] };
+  const decode = (turns: Json[], more = {}) =>
+    finish(messages.decodeRequest({ ...base, messages: turns, ...more }));
+  const user = { role: "user", content: "1" };
+  const change = (...content: Json[]) => ({ role: "system", content });
+  const compaction = { type: "summarize" };
+  const changes = [user, change({ ...added, cache_control: { type: "ephemeral" } }), user];
+  const request = decode([...changes, change(named("tool_removal", "a"))], { compaction });
+  const answered = { request };
+  const parts: AnswerPart[] = [{ kind: "text", text: "So far." }];
+  const { content } = whole(answer(parts), answered);
+  const [block] = content as Json[];
+  assert.deepEqual(block!.tool_changes, [added, named("tool_removal", "a")]);
+  const summary = { role: "assistant", content };
+  assert.deepEqual(decode([summary, user]).tools.map(({ name }) => name), ["b", "c"]);
+  // A second summary carries the changes of the first.
+  const again = decode([summary, user], { compaction });
+  assert.deepEqual(whole(answer(parts), { request: again }).content as Json[], content);
+  const text = JSON.stringify({ ...base, messages: [summary, user] });
+  const sent = { model: "m", messages: [summary, user] };
+  const unsigned = messages.unsignedThinking!(sent, "m")!;
+  const facts = messages.readRequest(sent);
+  const edited = { model: "m", askStreamUsage: false, unsigned };
+  assert.deepEqual(JSON.parse(finish(messages.spliceRequest(text, facts, edited))).messages, [
+    { role: "user", content: summaryText("So far.") },
+    change(added, named("tool_removal", "a")),
+    user,
+  ]);
 });

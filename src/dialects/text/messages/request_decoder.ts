@@ -19,7 +19,7 @@ import { defined } from "../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields, unknownFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
-import { readTools } from "./request/decode_tools.ts";
+import { readTools, toolChangesIn } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
 import { knownFields } from "./known_fields.ts";
 
@@ -49,7 +49,9 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
     turns: question ? [...turns, question] : turns,
     tools,
     ...settings,
-    ...(question ? { asksForSummary: "optional" as const } : {}),
+    ...(question
+      ? { asksForSummary: "optional", toolChanges: toolChangesIn(request.messages) } as const
+      : {}),
     ...defined({ webSearch }),
     unsupported,
     paths,

@@ -103,7 +103,8 @@ class MessagesStreamEncoder implements StreamEncoder {
   #writeSummary(gathered: Fold): string {
     const answer = gathered.answer();
     if (answer.truncated) throw unreadableAnswer("summary is larger than the cap");
-    const { parts: [block], finish } = asSummary(answer.choices.find(({ index }) => index === 0));
+    const written = answer.choices.find(({ index }) => index === 0);
+    const { parts: [block], finish } = asSummary(written, this.#context.request);
     this.#finish = finish;
     return this.#blocks.take({ type: "block-start", choice: 0, block: 0, content: block! });
   }

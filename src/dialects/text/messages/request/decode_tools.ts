@@ -125,6 +125,11 @@ function changesIn(messages: unknown): MessageBlock[] {
   return blocksOf(messages).filter(({ block }) => changesTools(block));
 }
 
+/** Returns the conversation's changes of tools as a summary carries them. */
+export function toolChangesIn(messages: unknown): JsonRecord[] {
+  return changesIn(messages).map(({ block: { type, tool } }) => ({ type, tool }));
+}
+
 /** A block of a message's content, and its path. */
 interface MessageBlock {
   block: JsonRecord;

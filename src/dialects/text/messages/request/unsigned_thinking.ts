@@ -12,6 +12,7 @@ import type { Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
 import { summaryText } from "../../../kernel/summary.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { toolChangesIn } from "./decode_tools.ts";
 import { citesUnsealed } from "../answer/citation.ts";
 import { unsealedSearches } from "../answer/search_blocks.ts";
 
@@ -37,7 +38,7 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
     const { content } = message;
     const text = unsignedSummary(content);
     if (text !== undefined) {
-      summary = { index, text };
+      summary = { index, text, toolChanges: toolChangesIn([message]) };
       blocks.clear();
       cited.clear();
     }
@@ -103,7 +104,11 @@ export function* unsignedEdits(
   }
   if (summary) {
     const content = summaryText(summary.text);
-    edits.push({ ...messages[summary.index]!, text: JSON.stringify({ role: "user", content }) });
+    const { toolChanges = [] } = summary;
+    const turns: JsonRecord[] = [{ role: "user", content }];
+    if (toolChanges.length > 0) turns.push({ role: "system", content: toolChanges });
+    const text = turns.map((turn) => JSON.stringify(turn)).join(",");
+    edits.push({ ...messages[summary.index]!, text });
   }
   const first = summary?.index ?? 0;
   pushAll(edits, removeItems(messages, messages.map((_, at) => at < first || empty.has(at))));
