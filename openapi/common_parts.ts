@@ -35,8 +35,15 @@ export const commonParameters = {
     name: "X-Request-ID",
     in: "header",
     description:
-      "Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.",
-    schema: text(256),
+      "Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.",
+    schema: { type: "string", pattern: "^[!-~]{1,200}$" },
+  },
+  UnrepeatableRequestId: {
+    name: "X-Request-ID",
+    in: "header",
+    description:
+      "Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.",
+    schema: { type: "string" },
   },
   SessionId: {
     name: "X-Session-ID",
@@ -209,11 +216,15 @@ export const commonHeaders = {
 export const commonResponses = {
   HeadersTooLarge: {
     description:
-      `\`headers_too_large\`: ${errors.headers_too_large.message} Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.`,
+      `\`headers_too_large\`: ${errors.headers_too_large.message} Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.`,
     headers: { "X-Request-ID": reference("headers", "X-Request-ID") },
     content: {
       "application/json": {
-        schema: reference("schemas", "ServiceError"),
+        schema: {
+          anyOf: ["ServiceError", "ChatError", "MessagesError", "GenerateError"].map((name) =>
+            reference("schemas", name)
+          ),
+        },
         examples: { headers_too_large: reference("examples", "service.headers_too_large") },
       },
     },
@@ -223,9 +234,12 @@ export const commonResponses = {
 /** Returns references to the headers that a contract's requests may have. */
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];
-  const names: (keyof typeof commonParameters)[] = contract.interaction
-    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl", "Record"]
-    : ["RequestId"];
+  const names: (keyof typeof commonParameters)[] = [
+    isRepeatable(contract) ? "RequestId" : "UnrepeatableRequestId",
+  ];
+  if (contract.interaction) {
+    names.push("SessionId", "UserId", "TranslationMode", "PromptCache", "CacheTtl", "Record");
+  }
   if (isUnified(contract)) names.push("FallbackModels");
   return names.map((name) => reference("parameters", name));
 }
@@ -245,7 +259,8 @@ export function answerHeaders(contract: Contract, status: string): Record<string
   if (contract.scope !== null && isCaller) {
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
-  if (status === "429" || status === "503") names.push("Retry-After");
+  const isUnfinished = status === "409" && contract.codes.includes("export_not_ready");
+  if (status === "429" || status === "503" || isUnfinished) names.push("Retry-After");
   const asksVendor = contract.interaction || isCount(contract);
   if (status === "401" || (asksVendor && vendorStatuses.has(status))) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
@@ -256,11 +271,9 @@ export function answerHeaders(contract: Contract, status: string): Record<string
     if (contract.path.endsWith("/chat/completions")) names.push("X-Renamed-Fields");
     if (contract.operationId === "generateSpeech") names.push("X-Audio-Characters");
   }
-  if (good && contract.method === "post" && contract.scope !== null) {
-    names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
-    if (isCount(contract)) {
-      names.push("X-Model", "X-Cost-USD", "X-Charged-USD", "Server-Timing");
-    }
+  if (good && isRepeatable(contract)) names.push("X-Idempotent-Replay");
+  if (good && isCount(contract)) {
+    names.push("X-Token-Count", "X-Model", "X-Cost-USD", "X-Charged-USD", "Server-Timing");
   }
   return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
 }
@@ -271,7 +284,12 @@ function isUnified(contract: Contract): boolean {
   return isCall && contract.path.startsWith("/chat/v1/");
 }
 
-/** Whether a contract counts tokens. Counting costs nothing, so a repeat simply counts again. */
+/** Whether a contract answers a repeat with the stored answer, and refuses another body. */
+function isRepeatable(contract: Contract): boolean {
+  return contract.codes.includes("idempotency_conflict");
+}
+
+/** Whether a contract counts tokens. */
 function isCount(contract: Contract): boolean {
   return contract.operationId.startsWith("count");
 }

@@ -87,7 +87,7 @@ const paragraphs = [
   "Demeter is an LLM gateway: one address and one key in front of every model vendor. Each call is translated, limited, billed and recorded; each record can be exported, deleted and tied to a business outcome.",
   "**Keys.** `Authorization: Bearer dmt_…` everywhere; `X-API-Key` too, and `x-goog-api-key` on generate paths and lists of models. `Bearer dmt_…;VENDOR_KEY` uses your own vendor key for that call. A key may be limited to scopes; one without scopes may call every endpoint but administration.",
   "**Limits.** A token bucket per account: free has 60 requests per minute and a burst of 100, pro 600 and 1,000. Every authenticated answer carries `X-RateLimit-Limit`, `-Remaining` and `-Reset`; a 429 also `Retry-After`. A request body may be up to 32 MiB unless the operator sets another limit.",
-  "**Retries.** A POST with `X-Request-ID` (or `Idempotency-Key`) can be repeated for 24 hours: the same body gets the stored answer, streams too, and is charged once.",
+  "**Retries.** Where the good answer of an operation has `X-Idempotent-Replay`, a request with `X-Request-ID` (or `Idempotency-Key`) can be repeated for 24 hours: the same body gets the stored answer, streams too, and is charged once.",
   "**Errors.** Every error has `message`, `type` and `code` as strings, and the fields that the clients of its dialect look for. A wrong path or method is a 404 `endpoint_not_found`; any other invalid request is a 400 that names the field by its path.",
   "**Prompt tags.** `/// APP`, `/// FLOW` and `/// COHORT` lines at the start of the first system or user text are recorded and removed before the vendor sees the prompt.",
 ];

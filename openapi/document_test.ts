@@ -54,6 +54,21 @@ Deno.test("X-Should-Retry is there where a vendor's error may carry it, and wher
   }
 });
 
+Deno.test("a field that may be null has null among its values", () => {
+  const wrong: string[] = [];
+  visit([document.components.schemas, document.paths], "", (schema, path) => {
+    const isNullable = Array.isArray(schema.type) && schema.type.includes("null");
+    if (isNullable && schema.enum?.includes(null) === false) wrong.push(path);
+  });
+  assert.deepEqual(wrong, []);
+});
+
+Deno.test("an export that isn't finished says when to ask again, as documented", () => {
+  const { responses } = operations.find((one) => one.operationId === "streamExport")!;
+  const answer = responses["409"]!;
+  assert.ok("headers" in answer && answer.headers?.["Retry-After"] !== undefined);
+});
+
 Deno.test("every field of every schema says what it is", () => {
   const silent: string[] = [];
   visit(document.components.schemas, "", (schema, path) => {
@@ -135,6 +150,7 @@ interface Node {
   type?: unknown;
   in?: unknown;
   description?: string;
+  enum?: readonly unknown[];
   properties?: Record<string, Node>;
   allOf?: readonly Node[];
   schema?: unknown;

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { callErrors } from "../kernel/call_errors.ts";
+import { callErrors, countErrors } from "../kernel/call_errors.ts";
 import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { generateMethod } from "./generate_method.ts";
@@ -119,6 +119,7 @@ export function generateContracts(prefix: PathPrefix) {
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,
       answer: tokenCount,
+      errors: countErrors,
     }),
   };
 }

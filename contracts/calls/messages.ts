@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { callErrors } from "../kernel/call_errors.ts";
+import { callErrors, countErrors } from "../kernel/call_errors.ts";
 import { maxEntries, openObject, optional, upTo } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { messageEvent, messageObject } from "./messages_stream.ts";
@@ -68,7 +68,7 @@ const tokenCount = z.looseObject({
 
 /** `POST …/messages` and `…/messages/count_tokens`. */
 export function messagesContracts(prefix: PathPrefix) {
-  const shared = { method: "post", dialect: "messages", errors: callErrors } as const;
+  const shared = { method: "post", dialect: "messages" } as const;
   return {
     create: defineContract({
       ...shared,
@@ -78,6 +78,7 @@ export function messagesContracts(prefix: PathPrefix) {
       answer: messageObject,
       media: { "text/event-stream": messageEvent },
       interaction: true,
+      errors: callErrors,
     }),
     count: defineContract({
       ...shared,
@@ -87,6 +88,7 @@ export function messagesContracts(prefix: PathPrefix) {
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,
       answer: tokenCount,
+      errors: countErrors,
     }),
   };
 }

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { callErrors } from "../kernel/call_errors.ts";
+import { callErrors, countErrors } from "../kernel/call_errors.ts";
 import {
   maxEntries,
   openObject,
@@ -40,7 +40,7 @@ export const responsesRequest = openObject({
     "Answer at once with a queued response and run the call in the background: `GET …/responses/{response_id}` shows its state. Not with `store: false`. With `stream` it is an ordinary call that goes on if the caller disconnects. Default false.",
   ),
   background_options: optional(z.looseObject({
-    completion_window: optional(z.literal("soonest")).describe(
+    completion_window: orNull(z.literal("soonest")).optional().describe(
       "Background calls begin at once and cost the model's price: the vendor's discounted windows are its own background mode, which is not used.",
     ),
   })).describe("Options of a background call; has no effect. Default none."),
@@ -76,8 +76,10 @@ const compactRequest = openObject({
   input,
   instructions,
   previous_response_id,
-  stream: optional(z.literal(false)).describe("Streaming is not supported here. Default false."),
-  store: optional(z.literal(false)).describe("The answer is not stored. Default false."),
+  stream: orNull(z.literal(false)).optional().describe(
+    "Streaming is not supported here. Default false.",
+  ),
+  store: orNull(z.literal(false)).optional().describe("The answer is not stored. Default false."),
 }).openapi("ResponsesCompactRequest");
 
 const compactedResponse = z.looseObject({
@@ -177,7 +179,7 @@ function callContracts(prefix: PathPrefix) {
         "Includes the conversation that the request continues. The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
       body: countRequest,
       answer: tokenCount,
-      errors: [...callErrors, ...refusals],
+      errors: [...countErrors, ...refusals],
     }),
   };
 }

@@ -25,3 +25,6 @@ export const callErrors: readonly ErrorCode[] = [
   "upstream_timeout",
   "upstream_overloaded",
 ];
+
+/** Error codes of token counts. A count costs nothing, so a repeat simply counts again. */
+export const countErrors = callErrors.filter((code) => code !== "idempotency_conflict");

@@ -1,6 +1,8 @@
 /** What the document shows as a request can be sent as it stands, to the demo's vendors. */
 import assert from "@std/assert";
 import { smallPicture } from "../../contracts/examples/media.ts";
+import { refuseUnread } from "../../src/http/refuse_unread.ts";
+import { schemaValidator } from "../support/json_schema.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import {
   type FuzzedDocument,
@@ -39,6 +41,18 @@ Deno.test("every example of a request is answered with what it asks for", async 
   }
   assert.deepEqual(refused, []);
   assert.ok(sent > 60, `${sent} examples`);
+});
+
+Deno.test("a request that isn't parsed is refused in a form that the document has", () => {
+  const ajv = schemaValidator({ strict: false, validateFormats: false });
+  ajv.addSchema(document, "document");
+  const response = "document#/components/responses/HeadersTooLarge";
+  const schema = { $ref: `${response}/content/application~1json/schema` };
+  for (const dialect of ["service", "chat", "responses", "messages", "generate"] as const) {
+    const { status, body } = refuseUnread("too_many_headers", dialect);
+    assert.equal(status, 431);
+    assert.ok(ajv.validate(schema, JSON.parse(body)), `${dialect}: ${ajv.errorsText()}`);
+  }
 });
 
 function send(

@@ -2,6 +2,7 @@
  * Every operation of the document is sent requests that are right and requests with something odd
  * about them. Whatever comes back is what the document says of the operation, what the document
  * calls wrong is not taken, right requests are mostly served, and nothing is a failure of ours.
+ * Where the document promises `X-Idempotent-Replay`, a repeat with the same id is a replay.
  * `FUZZ_RUNS` is the number of requests for each operation, `FUZZ_SEED` what they are drawn from;
  * beside ids that the service gives, a seed makes the same requests each time.
  */
@@ -45,12 +46,15 @@ interface Told {
   /** Right requests that were sent, and those of them that were served. */
   right: number;
   served: number;
+  /** Whether a repeat was a replay; undefined where the document promises none. */
+  isReplayed?: boolean;
 }
 
 Deno.test("whatever is asked, every operation answers as the document says", async (context) => {
   const operations = operationsOf(document);
   const ids = new KnownIds(operations);
   const never: string[] = [];
+  const unreplayed: string[] = [];
   for (const [tag, tagged] of Map.groupBy(operations, ({ tag }) => tag)) {
     await context.step(tag, async () => {
       const told: Told[] = [];
@@ -58,11 +62,13 @@ Deno.test("whatever is asked, every operation answers as the document says", asy
         const one = await fuzz(operation, ids);
         // Versions of prices are named by records and lists alone, and change with the table.
         if (one.served === 0 && operation.id !== "getPrice") never.push(operation.id);
+        if (one.isReplayed === false) unreplayed.push(operation.id);
         told.push(one);
       }
       assertSound(tag, told);
     });
   }
+  assert.deepEqual(unreplayed, [], "operations none of whose promised replays came");
   assert.deepEqual(never, [], "operations none of whose right requests was served");
 });
 
@@ -103,17 +109,32 @@ async function fuzz(operation: FuzzedOperation, ids: KnownIds): Promise<Told> {
   const told: Told = { statuses: [], problems: [], right: 0, served: 0 };
   for (let run = 0; run < runs; run++) {
     const isRight = run % 2 === 0;
-    const request = isRight ? rightRequest(sources, run / 2) : oddRequest(sources);
+    const request = isRight
+      ? identified(rightRequest(sources, run / 2), `${operation.id}-${run}`)
+      : oddRequest(sources);
     const reply = await send(request);
     told.statuses.push(reply.status);
     const isServed = reply.status < 300;
     if (isServed) ids.keep(operation.path, reply.text);
     if (isRight) told.right++;
     if (isRight && isServed) told.served++;
+    if (isRight && isServed && !told.isReplayed && promisesReplay(operation, reply)) {
+      told.isReplayed = (await send(request)).headers.has("x-idempotent-replay");
+    }
     const problem = check(operation, request, reply);
     if (problem !== undefined) told.problems.push(shownProblem(operation, request, reply, problem));
   }
   return told;
+}
+
+/** The request with an id by which it can be repeated. */
+function identified(request: FuzzedRequest, id: string): FuzzedRequest {
+  if (request.method === "GET") return request;
+  return { ...request, headers: { ...request.headers, "x-request-id": id } };
+}
+
+function promisesReplay({ answers }: FuzzedOperation, { status }: FuzzedReply): boolean {
+  return answers[status]?.headers.includes("x-idempotent-replay") ?? false;
 }
 
 async function send({ method, target, headers, body }: FuzzedRequest): Promise<FuzzedReply> {

@@ -727,7 +727,7 @@ export type ResponsesRequest = {
         /**
          * Background calls begin at once and cost the model's price: the vendor's discounted windows are its own background mode, which is not used.
          */
-        completion_window?: 'soonest';
+        completion_window?: 'soonest' | null;
         [key: string]: unknown;
     } | null;
     /**
@@ -835,11 +835,11 @@ export type ResponsesCompactRequest = {
     /**
      * Streaming is not supported here. Default false.
      */
-    stream?: false;
+    stream?: false | null;
     /**
      * The answer is not stored. Default false.
      */
-    store?: false;
+    store?: false | null;
     [key: string]: unknown;
 };
 
@@ -5777,9 +5777,14 @@ export type TranscriptionForm = {
 };
 
 /**
- * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+ * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
  */
 export type RequestId = string;
+
+/**
+ * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
+ */
+export type UnrepeatableRequestId = string;
 
 /**
  * Groups calls into a session. At most 256 characters; default none.
@@ -5820,7 +5825,7 @@ export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -5917,9 +5922,9 @@ export type CreateChatCompletionErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -5969,7 +5974,7 @@ export type CreateResponseData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6070,9 +6075,9 @@ export type CreateResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6122,7 +6127,7 @@ export type CompactResponseData = {
     body: ResponsesCompactRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6223,9 +6228,9 @@ export type CompactResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6275,7 +6280,7 @@ export type CountResponseTokensData = {
     body: ResponsesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6336,10 +6341,6 @@ export type CountResponseTokensErrors = {
      */
     404: ChatError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: ChatError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: ChatError;
@@ -6352,9 +6353,9 @@ export type CountResponseTokensErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6404,7 +6405,7 @@ export type DeleteResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6442,9 +6443,9 @@ export type DeleteResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6472,7 +6473,7 @@ export type GetResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6523,9 +6524,9 @@ export type GetResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6553,7 +6554,7 @@ export type ListResponseInputItemsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6610,9 +6611,9 @@ export type ListResponseInputItemsErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6640,7 +6641,7 @@ export type CancelResponseData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -6678,9 +6679,9 @@ export type CancelResponseErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6708,7 +6709,7 @@ export type CreateMessageData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6805,9 +6806,9 @@ export type CreateMessageErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6857,7 +6858,7 @@ export type CountMessageTokensData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -6914,10 +6915,6 @@ export type CountMessageTokensErrors = {
      */
     404: MessagesError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: MessagesError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: MessagesError;
@@ -6930,9 +6927,9 @@ export type CountMessageTokensErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -6982,7 +6979,7 @@ export type GenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7084,9 +7081,9 @@ export type GenerateContentErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -7136,7 +7133,7 @@ export type StreamGenerateContentData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7247,9 +7244,9 @@ export type StreamGenerateContentErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -7299,7 +7296,7 @@ export type CountTokensData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7361,10 +7358,6 @@ export type CountTokensErrors = {
      */
     404: GenerateError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: GenerateError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: GenerateError;
@@ -7377,9 +7370,9 @@ export type CountTokensErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -7429,7 +7422,7 @@ export type CreateEmbeddingData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7526,9 +7519,9 @@ export type CreateEmbeddingErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -7578,7 +7571,7 @@ export type PredictData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7680,9 +7673,9 @@ export type PredictErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -7732,7 +7725,7 @@ export type EmbedContentData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7834,9 +7827,9 @@ export type EmbedContentErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -7886,7 +7879,7 @@ export type BatchEmbedContentsData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -7988,9 +7981,9 @@ export type BatchEmbedContentsErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8040,7 +8033,7 @@ export type ListModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8084,9 +8077,9 @@ export type ListModelsErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8114,7 +8107,7 @@ export type GetModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8156,9 +8149,9 @@ export type GetModelErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8196,7 +8189,7 @@ export type ListNativeModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8221,9 +8214,9 @@ export type ListNativeModelsErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8251,7 +8244,7 @@ export type GetNativeModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8293,9 +8286,9 @@ export type GetNativeModelErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8333,7 +8326,7 @@ export type GetHealthData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8358,9 +8351,9 @@ export type GetHealthErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8388,7 +8381,7 @@ export type GenerateImageData = {
     body: GenerateImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -8481,9 +8474,9 @@ export type GenerateImageErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8533,7 +8526,7 @@ export type GenerateSpeechData = {
     body: GenerateSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -8626,9 +8619,9 @@ export type GenerateSpeechErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8678,7 +8671,7 @@ export type GetStatusData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8703,9 +8696,9 @@ export type GetStatusErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8733,7 +8726,7 @@ export type ListExportsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8758,9 +8751,9 @@ export type ListExportsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8792,7 +8785,7 @@ export type CreateExportData = {
          */
         Prefer?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8833,9 +8826,9 @@ export type CreateExportErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8875,7 +8868,7 @@ export type StreamExportData = {
          */
         'If-Range'?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8921,9 +8914,9 @@ export type StreamExportErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -8955,7 +8948,7 @@ export type DeleteExportData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -8993,9 +8986,9 @@ export type DeleteExportErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9023,7 +9016,7 @@ export type GetMediaData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9072,9 +9065,9 @@ export type GetMediaErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9102,7 +9095,7 @@ export type DeleteDataData = {
     body: DeletionRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9143,9 +9136,9 @@ export type DeleteDataErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9173,7 +9166,7 @@ export type RequestErasureData = {
     body: ErasureRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9214,9 +9207,9 @@ export type RequestErasureErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9244,7 +9237,7 @@ export type GetDeletionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9282,9 +9275,9 @@ export type GetDeletionErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9312,7 +9305,7 @@ export type PostCohortOutcomeData = {
     body: CohortOutcome;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9353,9 +9346,9 @@ export type PostCohortOutcomeErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9383,7 +9376,7 @@ export type GetCohortData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9428,9 +9421,9 @@ export type GetCohortErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9458,7 +9451,7 @@ export type ListEvalsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9498,9 +9491,9 @@ export type ListEvalsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9528,7 +9521,7 @@ export type CreateEvalData = {
     body: EvalRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9577,9 +9570,9 @@ export type CreateEvalErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9607,7 +9600,7 @@ export type CancelEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9645,9 +9638,9 @@ export type CancelEvalErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9675,7 +9668,7 @@ export type GetEvalData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9724,9 +9717,9 @@ export type GetEvalErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9754,7 +9747,7 @@ export type ListInteractionsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -9954,9 +9947,9 @@ export type ListInteractionsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -9984,7 +9977,7 @@ export type GetInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10022,9 +10015,9 @@ export type GetInteractionErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10056,7 +10049,7 @@ export type GetUsageData = {
          */
         Accept?: string;
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10104,9 +10097,9 @@ export type GetUsageErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10134,7 +10127,7 @@ export type GetCreditsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10159,9 +10152,9 @@ export type GetCreditsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10189,7 +10182,7 @@ export type ListAccountsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10229,9 +10222,9 @@ export type ListAccountsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10259,7 +10252,7 @@ export type CreateAccountData = {
     body: NewAccount;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10300,9 +10293,9 @@ export type CreateAccountErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10330,7 +10323,7 @@ export type GetAccountData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10368,9 +10361,9 @@ export type GetAccountErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10398,7 +10391,7 @@ export type UpdateAccountData = {
     body: AccountChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10444,9 +10437,9 @@ export type UpdateAccountErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10474,7 +10467,7 @@ export type ListApiKeysData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10522,9 +10515,9 @@ export type ListApiKeysErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10552,7 +10545,7 @@ export type CreateApiKeyData = {
     body: NewApiKey;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10593,9 +10586,9 @@ export type CreateApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10623,7 +10616,7 @@ export type RevokeApiKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10661,9 +10654,9 @@ export type RevokeApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10691,7 +10684,7 @@ export type GetApiKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10729,9 +10722,9 @@ export type GetApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10759,7 +10752,7 @@ export type UpdateApiKeyData = {
     body: ApiKeyChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10805,9 +10798,9 @@ export type UpdateApiKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10835,7 +10828,7 @@ export type ShowAccountCreditData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10875,9 +10868,9 @@ export type ShowAccountCreditErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10905,7 +10898,7 @@ export type ListCreditGrantsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -10953,9 +10946,9 @@ export type ListCreditGrantsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -10983,7 +10976,7 @@ export type GrantCreditData = {
     body: NewCreditGrant;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11028,9 +11021,9 @@ export type GrantCreditErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11058,7 +11051,7 @@ export type ListVendorKeysData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11098,9 +11091,9 @@ export type ListVendorKeysErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11128,7 +11121,7 @@ export type SetVendorKeyData = {
     body: NewVendorKey;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11169,9 +11162,9 @@ export type SetVendorKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11199,7 +11192,7 @@ export type DeleteVendorKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11246,9 +11239,9 @@ export type DeleteVendorKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11276,7 +11269,7 @@ export type GetVendorKeyData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11323,9 +11316,9 @@ export type GetVendorKeyErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11353,7 +11346,7 @@ export type ListVirtualModelsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11393,9 +11386,9 @@ export type ListVirtualModelsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11423,7 +11416,7 @@ export type CreateVirtualModelData = {
     body: NewVirtualModel;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11468,9 +11461,9 @@ export type CreateVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11498,7 +11491,7 @@ export type DeleteVirtualModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11545,9 +11538,9 @@ export type DeleteVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11575,7 +11568,7 @@ export type GetVirtualModelData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11622,9 +11615,9 @@ export type GetVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11652,7 +11645,7 @@ export type UpdateVirtualModelData = {
     body: VirtualModelChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11705,9 +11698,9 @@ export type UpdateVirtualModelErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11735,7 +11728,7 @@ export type ListBudgetsData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11775,9 +11768,9 @@ export type ListBudgetsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11805,7 +11798,7 @@ export type SetBudgetData = {
     body: NewBudget;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11846,9 +11839,9 @@ export type SetBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11876,7 +11869,7 @@ export type DeleteBudgetData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11914,9 +11907,9 @@ export type DeleteBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -11944,7 +11937,7 @@ export type GetBudgetData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -11982,9 +11975,9 @@ export type GetBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12012,7 +12005,7 @@ export type UpdateBudgetData = {
     body: BudgetChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12058,9 +12051,9 @@ export type UpdateBudgetErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12088,7 +12081,7 @@ export type ListWebhooksData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12128,9 +12121,9 @@ export type ListWebhooksErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12158,7 +12151,7 @@ export type AddWebhookData = {
     body: NewWebhook;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12199,9 +12192,9 @@ export type AddWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12229,7 +12222,7 @@ export type DeleteWebhookData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12267,9 +12260,9 @@ export type DeleteWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12297,7 +12290,7 @@ export type GetWebhookData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12335,9 +12328,9 @@ export type GetWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12365,7 +12358,7 @@ export type UpdateWebhookData = {
     body: WebhookChange;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12411,9 +12404,9 @@ export type UpdateWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12441,7 +12434,7 @@ export type TestWebhookData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12479,9 +12472,9 @@ export type TestWebhookErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12509,7 +12502,7 @@ export type ListPricesData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12545,9 +12538,9 @@ export type ListPricesErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12575,7 +12568,7 @@ export type GetPriceData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12613,9 +12606,9 @@ export type GetPriceErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12643,7 +12636,7 @@ export type CheckPricesData = {
     body: PriceCheckRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12680,9 +12673,9 @@ export type CheckPricesErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12710,7 +12703,7 @@ export type RepriceCallsData = {
     body: RepriceRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12751,9 +12744,9 @@ export type RepriceCallsErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12781,7 +12774,7 @@ export type ListAuditEntriesData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -12829,9 +12822,9 @@ export type ListAuditEntriesErrors = {
      */
     429: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -12864,9 +12857,9 @@ export type GetLivezData = {
 
 export type GetLivezErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
 };
 
 export type GetLivezError = GetLivezErrors[keyof GetLivezErrors];
@@ -12889,9 +12882,9 @@ export type GetReadyzData = {
 
 export type GetReadyzErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `store_unavailable`: The service's database cannot be reached. Retry later.
      *
@@ -12924,9 +12917,9 @@ export type GetMetricsErrors = {
      */
     404: ServiceError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
 };
 
 export type GetMetricsError = GetMetricsErrors[keyof GetMetricsErrors];
@@ -12949,9 +12942,9 @@ export type GetOpenApiData = {
 
 export type GetOpenApiErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
 };
 
 export type GetOpenApiError = GetOpenApiErrors[keyof GetOpenApiErrors];
@@ -12974,9 +12967,9 @@ export type GetOpenApi30Data = {
 
 export type GetOpenApi30Errors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
 };
 
 export type GetOpenApi30Error = GetOpenApi30Errors[keyof GetOpenApi30Errors];
@@ -12999,9 +12992,9 @@ export type GetReferenceData = {
 
 export type GetReferenceErrors = {
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
 };
 
 export type GetReferenceError = GetReferenceErrors[keyof GetReferenceErrors];
@@ -13019,7 +13012,7 @@ export type CreateChatCompletionVendorAData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13112,9 +13105,9 @@ export type CreateChatCompletionVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13164,7 +13157,7 @@ export type CreateResponseVendorAData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13261,9 +13254,9 @@ export type CreateResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13313,7 +13306,7 @@ export type CompactResponseVendorAData = {
     body: ResponsesCompactRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13410,9 +13403,9 @@ export type CompactResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13462,7 +13455,7 @@ export type CountResponseTokensVendorAData = {
     body: ResponsesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13519,10 +13512,6 @@ export type CountResponseTokensVendorAErrors = {
      */
     404: ChatError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: ChatError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: ChatError;
@@ -13535,9 +13524,9 @@ export type CountResponseTokensVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13587,7 +13576,7 @@ export type DeleteResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13625,9 +13614,9 @@ export type DeleteResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13655,7 +13644,7 @@ export type GetResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13706,9 +13695,9 @@ export type GetResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13736,7 +13725,7 @@ export type ListResponseInputItemsVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13793,9 +13782,9 @@ export type ListResponseInputItemsVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13823,7 +13812,7 @@ export type CancelResponseVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -13861,9 +13850,9 @@ export type CancelResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -13891,7 +13880,7 @@ export type CreateImageVendorAData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -13984,9 +13973,9 @@ export type CreateImageVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14036,7 +14025,7 @@ export type CreateEmbeddingVendorAData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14129,9 +14118,9 @@ export type CreateEmbeddingVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14181,7 +14170,7 @@ export type ListModelsVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14212,9 +14201,9 @@ export type ListModelsVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14252,7 +14241,7 @@ export type GetModelVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14294,9 +14283,9 @@ export type GetModelVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14334,7 +14323,7 @@ export type GetHealthVendorAData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14359,9 +14348,9 @@ export type GetHealthVendorAErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14389,7 +14378,7 @@ export type CreateChatCompletionVendorBData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14482,9 +14471,9 @@ export type CreateChatCompletionVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14534,7 +14523,7 @@ export type CreateResponseVendorBData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14631,9 +14620,9 @@ export type CreateResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14683,7 +14672,7 @@ export type CompactResponseVendorBData = {
     body: ResponsesCompactRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -14780,9 +14769,9 @@ export type CompactResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14832,7 +14821,7 @@ export type CountResponseTokensVendorBData = {
     body: ResponsesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14889,10 +14878,6 @@ export type CountResponseTokensVendorBErrors = {
      */
     404: ChatError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: ChatError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: ChatError;
@@ -14905,9 +14890,9 @@ export type CountResponseTokensVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -14957,7 +14942,7 @@ export type DeleteResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -14995,9 +14980,9 @@ export type DeleteResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15025,7 +15010,7 @@ export type GetResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -15076,9 +15061,9 @@ export type GetResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15106,7 +15091,7 @@ export type ListResponseInputItemsVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -15163,9 +15148,9 @@ export type ListResponseInputItemsVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15193,7 +15178,7 @@ export type CancelResponseVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -15231,9 +15216,9 @@ export type CancelResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15261,7 +15246,7 @@ export type CreateImageVendorBData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -15354,9 +15339,9 @@ export type CreateImageVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15406,7 +15391,7 @@ export type CreateImageEditVendorBData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -15499,9 +15484,9 @@ export type CreateImageEditVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15551,7 +15536,7 @@ export type CreateSpeechVendorBData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -15644,9 +15629,9 @@ export type CreateSpeechVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15696,7 +15681,7 @@ export type CreateTranscriptionVendorBData = {
     body: TranscriptionForm;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -15789,9 +15774,9 @@ export type CreateTranscriptionVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15841,7 +15826,7 @@ export type CreateEmbeddingVendorBData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -15934,9 +15919,9 @@ export type CreateEmbeddingVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -15986,7 +15971,7 @@ export type ListModelsVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16017,9 +16002,9 @@ export type ListModelsVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16057,7 +16042,7 @@ export type GetModelVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16099,9 +16084,9 @@ export type GetModelVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16139,7 +16124,7 @@ export type GetHealthVendorBData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16164,9 +16149,9 @@ export type GetHealthVendorBErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16194,7 +16179,7 @@ export type CreateMessageVendorCData = {
     body: MessagesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -16287,9 +16272,9 @@ export type CreateMessageVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16339,7 +16324,7 @@ export type CountMessageTokensVendorCData = {
     body: MessagesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16392,10 +16377,6 @@ export type CountMessageTokensVendorCErrors = {
      */
     404: MessagesError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: MessagesError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: MessagesError;
@@ -16408,9 +16389,9 @@ export type CountMessageTokensVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16460,7 +16441,7 @@ export type ListModelsVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16510,9 +16491,9 @@ export type ListModelsVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16550,7 +16531,7 @@ export type GetModelVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16592,9 +16573,9 @@ export type GetModelVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16632,7 +16613,7 @@ export type GetHealthVendorCData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -16657,9 +16638,9 @@ export type GetHealthVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16687,7 +16668,7 @@ export type GenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -16785,9 +16766,9 @@ export type GenerateContentVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16837,7 +16818,7 @@ export type StreamGenerateContentVendorDData = {
     body: GenerateRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -16944,9 +16925,9 @@ export type StreamGenerateContentVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -16996,7 +16977,7 @@ export type CountTokensVendorDData = {
     body: GenerateCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -17054,10 +17035,6 @@ export type CountTokensVendorDErrors = {
      */
     404: GenerateError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: GenerateError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: GenerateError;
@@ -17070,9 +17047,9 @@ export type CountTokensVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17122,7 +17099,7 @@ export type PredictVendorDData = {
     body: PredictRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -17220,9 +17197,9 @@ export type PredictVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17272,7 +17249,7 @@ export type EmbedContentVendorDData = {
     body: EmbedContentRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -17370,9 +17347,9 @@ export type EmbedContentVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17422,7 +17399,7 @@ export type BatchEmbedContentsVendorDData = {
     body: BatchEmbedContentsRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -17520,9 +17497,9 @@ export type BatchEmbedContentsVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17572,7 +17549,7 @@ export type ListModelsVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -17603,9 +17580,9 @@ export type ListModelsVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17643,7 +17620,7 @@ export type GetModelVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -17685,9 +17662,9 @@ export type GetModelVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17725,7 +17702,7 @@ export type GetHealthVendorDData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -17750,9 +17727,9 @@ export type GetHealthVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17780,7 +17757,7 @@ export type CreateChatCompletionVendorEData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -17873,9 +17850,9 @@ export type CreateChatCompletionVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -17925,7 +17902,7 @@ export type CreateResponseVendorEData = {
     body: ResponsesRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -18022,9 +17999,9 @@ export type CreateResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18074,7 +18051,7 @@ export type CompactResponseVendorEData = {
     body: ResponsesCompactRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -18171,9 +18148,9 @@ export type CompactResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18223,7 +18200,7 @@ export type CountResponseTokensVendorEData = {
     body: ResponsesCountRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18280,10 +18257,6 @@ export type CountResponseTokensVendorEErrors = {
      */
     404: ChatError;
     /**
-     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
-     */
-    409: ChatError;
-    /**
      * `request_too_large`: The request body is too large.
      */
     413: ChatError;
@@ -18296,9 +18269,9 @@ export type CountResponseTokensVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18348,7 +18321,7 @@ export type DeleteResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18386,9 +18359,9 @@ export type DeleteResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18416,7 +18389,7 @@ export type GetResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18467,9 +18440,9 @@ export type GetResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18497,7 +18470,7 @@ export type ListResponseInputItemsVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18554,9 +18527,9 @@ export type ListResponseInputItemsVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18584,7 +18557,7 @@ export type CancelResponseVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18622,9 +18595,9 @@ export type CancelResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18652,7 +18625,7 @@ export type CreateEmbeddingVendorEData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -18745,9 +18718,9 @@ export type CreateEmbeddingVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18797,7 +18770,7 @@ export type ListModelsVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18828,9 +18801,9 @@ export type ListModelsVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18868,7 +18841,7 @@ export type GetModelVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18910,9 +18883,9 @@ export type GetModelVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -18950,7 +18923,7 @@ export type GetHealthVendorEData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -18975,9 +18948,9 @@ export type GetHealthVendorEErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19005,7 +18978,7 @@ export type CreateChatCompletionVendorFData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -19098,9 +19071,9 @@ export type CreateChatCompletionVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19150,7 +19123,7 @@ export type CreateImageVendorFData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -19243,9 +19216,9 @@ export type CreateImageVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19295,7 +19268,7 @@ export type CreateSpeechVendorFData = {
     body: VendorSpeechRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -19388,9 +19361,9 @@ export type CreateSpeechVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19440,7 +19413,7 @@ export type CreateEmbeddingVendorFData = {
     body: EmbeddingRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -19533,9 +19506,9 @@ export type CreateEmbeddingVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19585,7 +19558,7 @@ export type ListModelsVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -19616,9 +19589,9 @@ export type ListModelsVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19656,7 +19629,7 @@ export type GetModelVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -19698,9 +19671,9 @@ export type GetModelVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19738,7 +19711,7 @@ export type GetHealthVendorFData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -19763,9 +19736,9 @@ export type GetHealthVendorFErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19793,7 +19766,7 @@ export type CreateChatCompletionVendorGData = {
     body: ChatRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -19886,9 +19859,9 @@ export type CreateChatCompletionVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -19938,7 +19911,7 @@ export type CreateImageVendorGData = {
     body: ImageRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -20031,9 +20004,9 @@ export type CreateImageVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -20083,7 +20056,7 @@ export type CreateImageEditVendorGData = {
     body: ImageEditRequest;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
          */
         'X-Request-ID'?: string;
         /**
@@ -20176,9 +20149,9 @@ export type CreateImageEditVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -20228,7 +20201,7 @@ export type ListModelsVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -20259,9 +20232,9 @@ export type ListModelsVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -20299,7 +20272,7 @@ export type GetModelVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -20341,9 +20314,9 @@ export type GetModelVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
@@ -20381,7 +20354,7 @@ export type GetHealthVendorGData = {
     body?: never;
     headers?: {
         /**
-         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         * Your id of this request; echoed, and logged. A repeat with it is carried out again. An id that is not 1 to 200 ASCII characters without spaces is replaced. Default: a new one.
          */
         'X-Request-ID'?: string;
     };
@@ -20406,9 +20379,9 @@ export type GetHealthVendorGErrors = {
      */
     429: ChatError;
     /**
-     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed, so not in a dialect's own format; the connection is then closed. A head that is not valid HTTP gets a 400 in the same way.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
      */
-    431: ServiceError;
+    431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
      * `internal_error`: Internal error. It has been logged.
      */
