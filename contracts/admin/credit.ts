@@ -43,7 +43,7 @@ export const adminCreditContracts = {
       "Available to the next call. A repeat with the same `X-Request-ID` grants nothing more.",
     body: z.strictObject({
       usd: usdAmount.describe(
-        'Amount above 0 in USD, as a decimal string such as "25" or "2.50"; less than 1,000,000,000.',
+        'Amount above 0 in USD, as a decimal string such as "25" or "2.50"; at most 1,000,000,000.',
       ),
       account_id: accountIdInBody,
       note: z.string().max(500).optional().describe(

@@ -44,7 +44,9 @@ export const adminVendorKeyContracts = {
       vendor: vendor.describe(
         "Label or alias of a vendor whose keys may be stored: `openai`, `anthropic`, `google`, `huggingface`.",
       ),
-      value: z.string().min(1).max(5000).describe("The key that the vendor issued."),
+      value: z.string().min(1).max(5000).describe(
+        "The key that the vendor issued: at most 4,096 printable ASCII characters, without spaces.",
+      ),
       account_id: accountIdInBody,
     }).openapi("NewVendorKey"),
     answer: vendorKey,

@@ -4839,7 +4839,7 @@ export type GrantedCredit = {
 
 export type NewCreditGrant = {
     /**
-     * Amount above 0 in USD, as a decimal string such as "25" or "2.50"; less than 1,000,000,000.
+     * Amount above 0 in USD, as a decimal string such as "25" or "2.50"; at most 1,000,000,000.
      */
     usd: string;
     /**
@@ -4922,7 +4922,7 @@ export type NewVendorKey = {
      */
     vendor: string;
     /**
-     * The key that the vendor issued.
+     * The key that the vendor issued: at most 4,096 printable ASCII characters, without spaces.
      */
     value: string;
     /**
@@ -9762,7 +9762,7 @@ export type ListInteractionsData = {
          */
         end_date?: string;
         /**
-         * Words that request or answer must all contain; a `"quoted phrase"` must match exactly.
+         * 1 to 12 words that request or answer must all contain; a `"quoted phrase"` must match exactly.
          */
         q?: string;
         /**
