@@ -14,10 +14,27 @@ function filesOf(limit: number) {
 
 Deno.test("few descriptors mean fewer connections, and all are released", () => {
   for (
-    const [limit, connections] of [[234, 66], [1000, 480], [60, 8], [5000, undefined]] as const
+    const [limit, ofDatabase, connections] of [
+      [184, 0, 16],
+      [234, 0, 66],
+      [1000, 0, 480],
+      [1000, 400, 280],
+      [5000, 400, undefined],
+    ] as const
   ) {
     const { files, open } = filesOf(limit);
-    assert.equal(connectionsByDescriptors(open), connections);
+    assert.equal(connectionsByDescriptors(open, ofDatabase), connections);
+    assert.equal(files.open, 0);
+  }
+});
+
+Deno.test("too few descriptors are refused with the limit that is needed", () => {
+  for (const [limit, ofDatabase] of [[183, 0], [440, 400]] as const) {
+    const { files, open } = filesOf(limit);
+    assert.throws(
+      () => connectionsByDescriptors(open, ofDatabase),
+      new RegExp(`only ${limit} more files .ulimit -n., and needs ${ofDatabase + 184}: raise`),
+    );
     assert.equal(files.open, 0);
   }
 });

@@ -2,6 +2,7 @@ import { systemClock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { SocketHandler } from "../base/frame_channel.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
+import { maxDatabaseFiles } from "../database/embedded/protocol.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import type { DirectCalls } from "../http/direct_calls.ts";
 import type { FrontDoor } from "../http/front_door.ts";
@@ -87,7 +88,10 @@ export async function openListeners(
   },
 ): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
-  const maxByDescriptors = find(() => Deno.openSync(config.dataDir));
+  const maxByDescriptors = find(
+    () => Deno.openSync(config.dataDir),
+    config.databaseUrl === undefined ? maxDatabaseFiles : 0,
+  );
   const few = {
     sharers,
     ...(maxByDescriptors === undefined ? {} : { maxByDescriptors }),

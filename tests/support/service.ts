@@ -22,8 +22,8 @@ const writerThreads = reuseWriterThreads();
 let found: { most: number | undefined } | undefined;
 
 /** The limit is the process's: two thousand files opened tell its first service, and all others. */
-const maxByDescriptors: typeof connectionsByDescriptors = (open) =>
-  (found ??= { most: connectionsByDescriptors(open) }).most;
+const maxByDescriptors: typeof connectionsByDescriptors = (...asked) =>
+  (found ??= { most: connectionsByDescriptors(...asked) }).most;
 
 export type Environment = Readonly<Record<string, string>>;
 

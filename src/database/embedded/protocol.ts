@@ -1,5 +1,11 @@
 import type { Queryable, SqlRow, Transaction } from "../database.ts";
 
+/**
+ * Max files that the embedded database opens at once: enough for the tables of a few months. Without
+ * a limit it keeps up to a thousand open, and breaks if the process may open no more.
+ */
+export const maxDatabaseFiles = 400;
+
 /** The arguments of `Queryable.query`, and of `Transaction.copyIn`. */
 export type Statement = Parameters<Queryable["query"]>;
 export type CopyStatement = Parameters<Transaction["copyIn"]>;

@@ -9,7 +9,13 @@ import { chunks } from "../chunks.ts";
 import { GuardedPGlite } from "./guarded.ts";
 import { syncFolder, unpackImage } from "./image.ts";
 import { mayChangeTables, PreparedStatements } from "./prepared.ts";
-import type { Ask, CopyStatement, EmbeddedMessage, Statement } from "./protocol.ts";
+import {
+  type Ask,
+  type CopyStatement,
+  type EmbeddedMessage,
+  maxDatabaseFiles,
+  type Statement,
+} from "./protocol.ts";
 import { synced, SyncedFiles } from "./synced_files.ts";
 
 /** Work that runs in the database's thread; its input and output are plain values. */
@@ -123,7 +129,11 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
   const startParams = synced(GuardedPGlite.defaultStartParams);
   const database = new GuardedPGlite({
     fs: new SyncedFiles(directory),
-    startParams: [...startParams, "-c", `shared_buffers=${sharedBuffers}`],
+    startParams: [
+      ...startParams,
+      ...["-c", `shared_buffers=${sharedBuffers}`],
+      ...["-c", `max_files_per_process=${maxDatabaseFiles}`],
+    ],
   });
   await database.waitReady;
   return database;

@@ -4,6 +4,9 @@ import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
 type Answer = Extract<EmbeddedMessage, { ok: true }>;
 
+/** Instead of `Aborted(). Build with -sASSERTIONS for more info.`, all that is left of its reason. */
+const silentStop = "it stopped without a reason, as on a full disk";
+
 /** The thread that holds an open database. */
 export class EmbeddedThread {
   readonly #thread: RequestThread<Ask, EmbeddedMessage>;
@@ -34,7 +37,9 @@ export class EmbeddedThread {
     if (answer.ok) return answer;
     const { message, code } = answer.error;
     if (!answer.broken) throw new SqlError(message, code);
-    const reason = `it ended on an error and is opened again: ${message}`;
+    const reason = `it ended on an error and is opened again: ${
+      message.startsWith("Aborted(") ? silentStop : message
+    }`;
     this.end(reason);
     throw embeddedAway(reason);
   }
