@@ -177,7 +177,7 @@ export function parseConfig(environment: Environment): Config {
   const config: Config = {
     host: read.text("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
-    baseUrl: read.baseUrl("BASE_URL"),
+    baseUrl: publicUrl(read),
     dataDir: read.text("DATA_DIR") ?? defaultDataDir(),
     databaseUrl: read.databaseUrl("DATABASE_URL"),
     analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
@@ -201,7 +201,9 @@ export function parseConfig(environment: Environment): Config {
     bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 24 * 1024 * 1024,
     payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
-    journalMaxBytes: read.bytes("JOURNAL_MAX_BYTES") ?? 4 * 1024 ** 3,
+    journalMaxBytes: read.integer("JOURNAL_MAX_BYTES", {
+      ...{ min: 256 * 1024, max: 2 ** 50 },
+    }) ?? 4 * 1024 ** 3,
     connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
     firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
     idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,
@@ -239,6 +241,15 @@ export function parseConfig(environment: Environment): Config {
   refuseBarePlainHttp(config);
   refuseEmbeddedWorkers(config);
   return config;
+}
+
+/** Reads `BASE_URL`. The dashboard's pages and cookies are at the root, so it has no path. */
+function publicUrl(read: EnvironmentReader): string | undefined {
+  const url = read.baseUrl("BASE_URL");
+  if (url === undefined || new URL(url).pathname === "/") return url;
+  throw new ConfigError(
+    `BASE_URL=${url} is not valid: expected a URL without a path, such as https://gateway.example.com.`,
+  );
 }
 
 /** Returns what people type to run this program; for help, which reads no settings. */
@@ -357,10 +368,10 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
   const clientSecret = read.secret("OAUTH_CLIENT_SECRET");
   const scopes = read.text("OAUTH_SCOPES");
   const emailDomains = read.hosts("OAUTH_EMAIL_DOMAINS").map((one) => one.toLowerCase());
+  const roles = [read.text("OAUTH_ROLE_CLAIM"), read.text("OAUTH_ROLE_MAP")];
   const plain = [authorizeUrl, tokenUrl, userinfoUrl];
-  if ([issuer, clientId, clientSecret, ...plain].every((one) => one === undefined)) {
-    return undefined;
-  }
+  const all = [issuer, clientId, clientSecret, scopes, emailDomains[0], ...roles, ...plain];
+  if (all.every((one) => one === undefined)) return undefined;
   for (
     const [name, url] of Object.entries({
       OAUTH_ISSUER: issuer,

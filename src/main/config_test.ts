@@ -92,6 +92,7 @@ const wholeNumbers: Wrong[] = [
     says: /^OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only .*expected true or false/,
   },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
+  { set: { JOURNAL_MAX_BYTES: "4" }, says: /^JOURNAL_MAX_BYTES=4 .*from 262144 to/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
     set: { HTTP_PORT: "99999", TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile },
@@ -120,6 +121,10 @@ const words: Wrong[] = [
 ];
 
 const addresses: Wrong[] = [
+  {
+    set: { BASE_URL: "https://example.com/gateway" },
+    says: /^BASE_URL=https:\/\/example\.com\/gateway is not valid: expected a URL without a path/,
+  },
   {
     set: { BASE_URL: "gateway.example.com" },
     says: /^BASE_URL=gateway\.example\.com .*a URL/,
@@ -166,6 +171,10 @@ const files: Wrong[] = ["TLS_CERT_FILE", "TLS_KEY_FILE"].map((name) => ({
 }));
 
 const missing: Wrong[] = [
+  ...["OAUTH_ROLE_CLAIM", "OAUTH_EMAIL_DOMAINS", "OAUTH_SCOPES"].map((name) => (
+    { set: { [name]: "groups" }, says: /^OAUTH_ISSUER is missing: sign-in needs / }
+  )),
+  { set: { OAUTH_ROLE_MAP: "a=owner" }, says: /^OAUTH_ISSUER is missing: sign-in needs / },
   { set: { TLS_CERT_FILE: anyFile }, says: /^TLS_KEY_FILE is missing: .*certificate and its key/ },
   { set: { TLS_KEY_FILE: anyFile }, says: /^TLS_CERT_FILE is missing: / },
   { set: { HTTP_PORT: "8080" }, says: /^HTTP_PORT=8080 needs an HTTPS listener.*TLS_CERT_FILE/ },
@@ -449,7 +458,7 @@ Deno.test("workers share what is the machine's", () => {
   const config = parseConfig({
     DATABASE_URL: "postgres://localhost/gateway",
     CONNECTIONS_MAX: "100",
-    JOURNAL_MAX_BYTES: "1001",
+    JOURNAL_MAX_BYTES: "1000001",
     WORKERS: "4",
   });
   const shared = shareOf(config, { index: 2, count: 4 });
@@ -457,7 +466,7 @@ Deno.test("workers share what is the machine's", () => {
   assert.equal(shared.connectionsPerPeerMax, 512);
   assert.equal(shared.callsInFlightMax, 1024);
   assert.equal(shared.bodiesInFlightBytes, 6 * 1024 * 1024);
-  assert.equal(shared.journalMaxBytes, 251);
+  assert.equal(shared.journalMaxBytes, 250_001);
   assert.equal(shareOf(config, { index: 1, count: 1 }), config);
 });
 
