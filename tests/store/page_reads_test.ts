@@ -8,7 +8,7 @@ import { fillAccount } from "../../bench/dashboard.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import { createSpend } from "../../src/credit/store/spend.ts";
-import { createCreditHistory } from "../../src/credit/store/credit_history.ts";
+import { createCreditHistory, readCreditLevels } from "../../src/credit/store/credit_history.ts";
 import type {
   Database,
   Queryable,
@@ -62,6 +62,7 @@ function storesOn(database: Database) {
     keys: createKeyService(database, { analytics: createAnalyticsStore(database), carrySpend }),
     spend: createSpend(database),
     history: createCreditHistory(database),
+    creditLevels: (accountIds: number[]) => readCreditLevels(database, accountIds),
     cohorts: createCohorts(database, analytics),
     refusals: createRefusalStore(database),
     audit: createAuditLog(database, () => new Date(end)),
@@ -175,11 +176,19 @@ const reads: Reads = {
   // All of them on the embedded database, which has no statistics of a table below half a megabyte.
   "audit log": [500, ({ audit }) => audit.list(accountId, { before: null, limit: 51 })],
   "credit": [30, ({ history }) => history.latest(accountId, 20)],
+  "balance and last grant, for webhooks": [3, ({ creditLevels }) => creditLevels([accountId])],
 };
 
 eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) => {
   await fillAccount(database, calls);
   await recountUsage(database);
+  // A repricing since the last grant.
+  await database.query(
+    `insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos, interaction_id)
+     select account_id, 'adjust', 1, 0, transaction_id from interactions
+     where account_id = $1 limit 2000`,
+    [accountId],
+  );
   if (database.kind === "embedded") await refreshStatistics(database);
   else await database.query("analyze");
   const counted = new CountedReads(database);
