@@ -1,0 +1,181 @@
+import assert from "@std/assert";
+import { Buffer } from "node:buffer";
+import { createByteGate } from "../base/byte_gate.ts";
+import { freeBytes } from "../base/byte_room.ts";
+import type { CallContext } from "../relay/call_context.ts";
+import type { UpstreamAnswer } from "../vendors/upstream.ts";
+import type { BodyHandlers } from "../vendors/upstream_body.ts";
+import { AnswerRoom } from "./answer_room.ts";
+
+const mebibyte = 1024 * 1024;
+
+/** A body that sends what the test gives it. */
+class TestBody {
+  handlers: BodyHandlers | undefined;
+  isDestroyed = false;
+  isPaused = false;
+  readonly answer: UpstreamAnswer;
+
+  constructor(announced?: number) {
+    this.answer = {
+      ...{ status: 200, attempts: 1, attemptLog: [] },
+      headers: announced === undefined ? {} : { "content-length": String(announced) },
+      body: {
+        readAll: () => assert.fail("unused"),
+        onData: (handlers) => void (this.handlers = handlers),
+        pause: () => void (this.isPaused = true),
+        resume: () => void (this.isPaused = false),
+        destroy: () => void (this.isDestroyed = true),
+      },
+    };
+  }
+
+  send(...pieces: Uint8Array[]): void {
+    for (const piece of pieces) {
+      try {
+        this.handlers!.data(piece);
+      } catch (thrown) {
+        return this.handlers!.error(thrown as Error);
+      }
+    }
+  }
+}
+
+function setUp(onDisconnect: "cancel" | "continue" = "cancel") {
+  const gate = createByteGate({ capacityBytes: 4 * mebibyte });
+  const caller = new AbortController();
+  const room = new AnswerRoom(gate, {
+    principal: { account: { id: 1 }, key: { onDisconnect } },
+    signal: caller.signal,
+  } as unknown as CallContext);
+  /** Reads an answer of one MiB. */
+  const readOne = async () => {
+    const body = new TestBody(mebibyte);
+    const reading = room.read(body.answer);
+    await settle();
+    body.send(new Uint8Array(mebibyte / 2).fill(1), new Uint8Array(mebibyte / 2).fill(2));
+    assert.equal(room.isHalfRead, true);
+    body.handlers!.end();
+    assert.equal(room.isHalfRead, false);
+    return await reading;
+  };
+  return { gate, room, caller, readOne };
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+Deno.test("a large answer holds its memory until its caller has read the reply", async () => {
+  const { gate, room, readOne } = setUp();
+  const bytes = await readOne();
+  assert.deepEqual([bytes.length, bytes[0], bytes.at(-1), room.bytes], [mebibyte, 1, 2, mebibyte]);
+  const { headers, body } = room.handOver(bytes, { "content-type": "image/png" });
+  assert.deepEqual(headers, { "content-type": "image/png", "content-length": String(mebibyte) });
+  room.leave();
+  assert.equal(gate.inside, mebibyte - freeBytes, "the reply has it");
+  const pieces = await Array.fromAsync(body as ReadableStream<Uint8Array>);
+  assert.ok(pieces.every(({ length }) => length === 64 * 1024));
+  assert.ok(Buffer.concat(pieces).equals(bytes));
+  assert.equal(gate.inside, 0);
+});
+
+Deno.test("a reply that its caller leaves, and a call without a reply, free the memory", async () => {
+  const left = setUp();
+  await left.readOne();
+  const { body, headers } = left.room.handOver("é".repeat(mebibyte), {});
+  assert.equal(headers["content-length"], String(2 * mebibyte));
+  await (body as ReadableStream<Uint8Array>).cancel();
+  assert.equal(left.gate.inside, 0);
+  const failed = setUp();
+  await failed.readOne();
+  assert.equal(failed.gate.inside, mebibyte - freeBytes);
+  failed.room.leave();
+  assert.equal(failed.gate.inside, 0);
+});
+
+Deno.test("a small answer is handed over as it is", async () => {
+  const { gate, room } = setUp();
+  const empty = new TestBody();
+  const readingEmpty = room.read(empty.answer);
+  await settle();
+  empty.handlers!.end();
+  assert.equal((await readingEmpty).length, 0);
+  const body = new TestBody();
+  const reading = room.read(body.answer);
+  await settle();
+  body.send(new Uint8Array(0));
+  assert.equal(room.isHalfRead, false);
+  body.send(new Uint8Array(50_000), new Uint8Array(50_000));
+  assert.equal(room.isHalfRead, true);
+  body.handlers!.end();
+  await reading;
+  assert.deepEqual(room.handOver("small", {}), { headers: {}, body: "small" });
+  assert.equal(gate.inside, 0);
+});
+
+Deno.test("what came of an answer that breaks off is passed on, and one beyond 96 MiB is refused", async () => {
+  const { room } = setUp();
+  const body = new TestBody();
+  const seen: Uint8Array[] = [];
+  const reading = room.read(body.answer, (bytes) => seen.push(bytes));
+  await settle();
+  body.send(Uint8Array.of(1), Uint8Array.of(2));
+  body.handlers!.error(new Error("broke off"));
+  await assert.rejects(reading, /broke off/);
+  assert.deepEqual([seen, room.isHalfRead], [[Uint8Array.of(1, 2)], true]);
+  const large = new TestBody();
+  const { room: other, gate } = setUp();
+  const readingLarge = other.read(large.answer);
+  await settle();
+  const piece = new Uint8Array(32 * mebibyte);
+  large.send(piece, piece, piece, Uint8Array.of(1));
+  await assert.rejects(readingLarge, { code: "upstream_invalid_response" });
+  other.leave();
+  assert.equal(gate.inside, 0);
+});
+
+Deno.test("while memory is short an answer stays unread; a caller who leaves ends the wait unless the call goes on", async () => {
+  for (const onDisconnect of ["cancel", "continue"] as const) {
+    const { gate, room, caller } = setUp(onDisconnect);
+    const others = gate.open({ key: "2" });
+    void others.take(4 * mebibyte);
+    const body = new TestBody(3 * mebibyte);
+    const reading = room.read(body.answer);
+    const outcome = reading.then(() => "read", () => "rejected");
+    await settle();
+    assert.equal(body.handlers, undefined, "nothing is read yet");
+    caller.abort();
+    await settle();
+    others.release();
+    await settle();
+    assert.equal(body.isDestroyed, onDisconnect === "cancel");
+    if (onDisconnect === "continue") {
+      body.send(new Uint8Array(mebibyte));
+      body.handlers!.end();
+    }
+    assert.equal(await outcome, onDisconnect === "cancel" ? "rejected" : "read");
+    room.leave();
+    assert.equal(gate.inside, 0);
+  }
+});
+
+Deno.test("an answer that finds no more room pauses, goes on when there is some, and ends with its caller", async () => {
+  for (const isLeft of [false, true]) {
+    const { gate, room, caller } = setUp();
+    const others = gate.open({ key: "2", bytes: 4 * mebibyte });
+    await others.take(4 * mebibyte);
+    const body = new TestBody();
+    const outcome = room.read(body.answer).then(({ length }) => length, () => "rejected");
+    await settle();
+    body.send(new Uint8Array(2 * mebibyte));
+    assert.equal(body.isPaused, true);
+    if (isLeft) caller.abort();
+    await settle();
+    others.release();
+    await settle();
+    assert.deepEqual([body.isDestroyed, body.isPaused], [isLeft, isLeft]);
+    if (!isLeft) body.handlers!.end();
+    assert.equal(await outcome, isLeft ? "rejected" : 2 * mebibyte);
+    room.leave();
+    assert.equal(gate.inside, 0);
+  }
+});
