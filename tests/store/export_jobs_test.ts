@@ -47,10 +47,12 @@ const details = async (database: Database) =>
 
 eachDatabase("a job is claimed once, and again when its worker is silent", async (database) => {
   const { accountId, jobs } = await setup(database);
-  const made = await jobs.create(order(accountId));
+  const span = { start: new Date("2026-11-01T00:00:00Z"), end: new Date("2026-11-02T00:00:00Z") };
+  const made = await jobs.create(order(accountId, span));
   const first = await jobs.claim();
   assert.equal(first?.job.requestId, made.requestId);
-  assert.deepEqual(first?.work.filters, { user_id: "somebody" });
+  const { filters, start, end } = first!.work;
+  assert.deepEqual({ filters, start, end }, { filters: { user_id: "somebody" }, ...span });
   assert.equal(await jobs.claim(), undefined);
   await database.query("update export_jobs set lease_until = clock_timestamp()");
   const second = await jobs.claim();
@@ -359,8 +361,11 @@ eachDatabase("an account may have so many waiting, and keep so many", async (dat
     if (!claimed) break;
     await jobs.finish(claimed.job, 1);
   }
-  await ready();
+  const id = await ready();
   await refused(/keeps 3 exports/);
+  assert.equal((await jobs.remove(accountId, id))?.requestId, id);
+  assert.equal(await jobs.remove(accountId, id), undefined, "it is gone");
+  await jobs.create(order(accountId));
 });
 
 async function* pieces(sizes: readonly number[]) {
