@@ -333,3 +333,22 @@ Deno.test("after a change to a smaller tier one process's old share doesn't keep
   await one.take(free);
   assert.ok((await two.take(free)).admitted);
 });
+
+Deno.test("a changed tier holds from the next request on, whichever of its numbers is another", async () => {
+  for (const change of [{ requestsPerMinute: 30 }, { burst: 2 }]) {
+    const { bucket, process } = setup();
+    const limiter = process("a");
+    await limiter.take(free);
+    const changed = { ...free, ...change };
+    bucket.limits = changed;
+    bucket.bucket = { ...bucket.bucket!, fill: true };
+    let admitted = 0;
+    for (;;) {
+      const decision = await limiter.take(changed);
+      assert.equal(decision.limit, changed.requestsPerMinute);
+      if (!decision.admitted) break;
+      admitted++;
+    }
+    assert.ok(admitted <= changed.burst && admitted > changed.burst / 2, `${admitted} admitted`);
+  }
+});
