@@ -432,17 +432,23 @@ eachDatabase(
   "an attempt that lost its job can write no more into the database",
   async (database) => {
     const { accountId, jobs } = await setup(database);
-    const { requestId } = await jobs.create(order(accountId));
-    const { job } = (await jobs.claim())!;
     const chunks = createExportChunks(database);
-    async function* losing() {
-      yield new Uint8Array(1024 * 1024);
-      await jobs.remove(accountId, requestId);
-      await chunks.remove(job, "all");
-      yield new Uint8Array(1024 * 1024);
+    const claimAgain = async () => {
+      await database.query("update export_jobs set lease_until = clock_timestamp()");
+      assert.equal((await jobs.claim())?.job.claim, 2);
+    };
+    for (const lose of [(id: string) => jobs.remove(accountId, id), claimAgain]) {
+      const { requestId } = await jobs.create(order(accountId));
+      const { job } = (await jobs.claim())!;
+      const losing = async function* () {
+        yield new Uint8Array(1024 * 1024);
+        await lose(requestId);
+        await chunks.remove(job, "all");
+        yield new Uint8Array(1024 * 1024);
+      };
+      await assert.rejects(chunks.save(job, losing()), /cancelled or claimed by another process/);
+      assert.deepEqual(await database.query("select position from export_chunks"), []);
     }
-    await assert.rejects(chunks.save(job, losing()), /cancelled or claimed by another process/);
-    assert.deepEqual(await database.query("select position from export_chunks"), []);
   },
 );
 

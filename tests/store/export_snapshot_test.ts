@@ -17,8 +17,8 @@ function sourceOf(database: Database) {
 
 /** Ids of a table's rows as of a snapshot. */
 async function ids(database: Database, accountId: number, snapshot: string, more: Query = {}) {
-  const { table = "interactions", filters = {} } = more;
-  const query = { table, accountId, filters, snapshot };
+  const query = { table: "interactions" as const, accountId, filters: {}, snapshot, ...more };
+  const { table } = query;
   const source = sourceOf(database);
   const rows = (await collect(source.read(query))).flat() as Cells[];
   assert.equal(await source.count(query), rows.length, "count agrees with read");
@@ -41,6 +41,8 @@ async function ids(database: Database, accountId: number, snapshot: string, more
 interface Query {
   table?: ExportTable;
   filters?: Record<string, string | number | boolean | string[]>;
+  start?: Date;
+  end?: Date;
 }
 
 const now = () => new Date();
@@ -173,6 +175,17 @@ onBothDatabases(
       filters: { passed: true, eval_run_id: "run_1" },
     };
     assert.equal((await ids(database, accountId, snapshot, half)).length, 225);
+    const [run] = await database.query(
+      "select created_at from eval_runs where eval_run_id = 'run_1'",
+    );
+    const start = run!.created_at as Date;
+    for (const table of ["eval_runs", "eval_results"] as const) {
+      const within = async (span: Query) =>
+        (await ids(database, accountId, snapshot, { ...span, table })).length;
+      assert.equal(await within({ start }), table === "eval_runs" ? 1 : 450);
+      assert.equal(await within({ start: new Date(start.getTime() + 3_600_000) }), 0);
+      assert.equal(await within({ end: start }), 0);
+    }
     // What the table lacks leaves nothing of it.
     const lacking = { table: "eval_results" as const, filters: { vendor: "vendor-b" } };
     assert.deepEqual(await ids(database, accountId, snapshot, lacking), []);
