@@ -433,8 +433,14 @@ eachDatabase(
   async (database) => {
     const { accountId, jobs } = await setup(database);
     const chunks = createExportChunks(database);
+    // Another job is being written meanwhile.
+    await jobs.create(order(await newAccount(database, "other")));
+    assert.equal((await jobs.claim())?.job.claim, 1);
     const claimAgain = async () => {
-      await database.query("update export_jobs set lease_until = clock_timestamp()");
+      await database.query(
+        "update export_jobs set lease_until = clock_timestamp() where account_id = $1",
+        [accountId],
+      );
       assert.equal((await jobs.claim())?.job.claim, 2);
     };
     for (const lose of [(id: string) => jobs.remove(accountId, id), claimAgain]) {
