@@ -31,7 +31,9 @@ function build(schema: unknown, context: Context): unknown {
   const inner = { ...context, depth: context.depth + 1 };
   const options = [...asArray(node.anyOf), ...asArray(node.oneOf)];
   if (options.length > 0) {
-    return build(options.find((option) => typeOf(asObject(option)) !== "null"), inner);
+    const isNull = (option: unknown) => typeOf(asObject(option)) === "null";
+    if (isDeep(context) && options.some(isNull)) return null;
+    return build(options.find((option) => !isNull(option)), inner);
   }
   const all = asArray(node.allOf);
   if (all.length > 0) return mergeAll(all, inner);
@@ -51,6 +53,11 @@ function build(schema: unknown, context: Context): unknown {
     default:
       return buildString(node, context);
   }
+}
+
+/** From here on only what the schema requires is built, since it may contain itself. */
+function isDeep({ depth }: Context): boolean {
+  return depth >= DEEPEST / 2;
 }
 
 function typeOf(node: JsonObject | null): string {
@@ -77,7 +84,7 @@ function buildObject(node: JsonObject, context: Context): JsonObject {
   const properties = asObject(node.properties) ?? {};
   const required = asArray(node.required);
   const names = Object.keys(properties).filter((name) =>
-    required.includes(name) || context.depth < DEEPEST / 2
+    required.includes(name) || !isDeep(context)
   );
   return Object.fromEntries(
     names.map((name) => [name, build(properties[name], { ...context, name })]),
@@ -87,9 +94,10 @@ function buildObject(node: JsonObject, context: Context): JsonObject {
 function buildArray(node: JsonObject, context: Context): unknown[] {
   const tuple = asArray(node.prefixItems);
   if (tuple.length > 0) return tuple.map((item) => build(item, context));
-  const least = Number(node.minItems ?? 1);
-  const most = Number(node.maxItems ?? Math.max(least, 2));
-  const count = Math.max(least, Math.min(2, most));
+  const usual = isDeep(context) ? 0 : 2;
+  const least = Number(node.minItems ?? Math.min(usual, 1));
+  const most = Number(node.maxItems ?? Math.max(least, usual));
+  const count = Math.max(least, Math.min(usual, most));
   return Array.from(
     { length: count },
     (_, index) => build(node.items, { ...context, variant: context.variant + index }),
