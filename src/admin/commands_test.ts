@@ -43,7 +43,6 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     },
     list: (accountId) =>
       Promise.resolve(keys.filter((key) => accountId === undefined || key.accountId === accountId)),
-    capped: unused,
     page: unused,
     change: unused,
     revoke(id, note) {
