@@ -23,10 +23,15 @@ const streamsAtOnce = 4;
 /** Waiting streams of one account; most are short, and slow readers are cut off. */
 const streamsWaiting = 64;
 
+/** Limit on the jobs that are remembered as logged. */
+const maxNotRemoved = 10_000;
+
 /** Exports of accounts: streamed into a response, or written to files by jobs. */
 export class Exports {
   readonly #deps: ExportsDeps;
   readonly #queue: ReturnType<typeof createExportQueue>;
+  /** Jobs whose file a sweep could not remove, and has logged. */
+  readonly #notRemoved = new Set<string>();
   readonly #streams = createFairQueue({
     // Readers may be slow, so no account waits for another's.
     ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: streamsWaiting },
@@ -177,11 +182,19 @@ export class Exports {
     return this.#queue.tick();
   }
 
-  /** Removes expired and leftover files. To be called every minute. */
+  /**
+   * Removes expired and leftover files. To be called every minute. A file that can't be removed is
+   * logged once: its bucket may be away for days, or no longer be configured.
+   */
   async sweep(): Promise<void> {
     const { jobs } = this.#deps;
     for (const job of await jobs.leftOver()) {
-      await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
+      await this.#clear(job).catch((thrown) => {
+        if (this.#notRemoved.has(job.requestId)) return;
+        if (this.#notRemoved.size >= maxNotRemoved) this.#notRemoved.clear();
+        this.#notRemoved.add(job.requestId);
+        this.#warn(job, thrown);
+      });
     }
     await jobs.forget();
   }

@@ -158,6 +158,9 @@ Deno.test("an erased file that can't be removed fails the erasure, and is swept 
   await exports.sweep();
   // A job that counts as cleared is never looked at again.
   assert.deepEqual(said.splice(0), ["an export's file could not be deleted", "forgotten"]);
+  // A bucket may be away for days, or for good.
+  await exports.sweep();
+  assert.deepEqual(said.splice(0), ["forgotten"], "logged once");
   disk.isAway = false;
   await exports.sweep();
   assert.deepEqual(said, ["cleared", "forgotten"]);
