@@ -72,8 +72,7 @@ export function wrongMasterKeyText(what: "missing" | "environment" | "file" | "i
 }
 
 const wrongs = {
-  missing:
-    "MASTER_KEY is missing and DATA_DIR keeps none, but this database has vendor keys sealed under one",
+  missing: "MASTER_KEY is missing and DATA_DIR keeps none, but this database was set up with one",
   environment: "MASTER_KEY is not the master key that this database's vendor keys are sealed under",
   file:
     "MASTER_KEY is not set, and DATA_DIR/master.key is not the master key that this database's vendor keys are sealed under",
