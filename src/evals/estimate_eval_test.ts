@@ -21,6 +21,15 @@ Deno.test("an estimate is the average call at the model's price, and what judges
   const judged = estimateEval(20, average, { model: "cheap", graders, priceOf });
   // and 20 × ((100 + 2 × 50 + 300) × 10 + 100 × 20).
   assert.deepEqual(judged, { calls: 20, costNanos: 4_000n + 140_000n });
+  const others = [{ type: "exact" as const, value: "x" }];
+  const searching = row(1_000n, 2_000n);
+  const each = { ...searching, rates: { ...searching.rates, perRequest: 5_000_000n } };
+  const perRequest = { model: "search", graders: others, priceOf: () => each };
+  // and 20 × 5,000 for the requests; other graders cost nothing.
+  assert.deepEqual(estimateEval(20, average, perRequest), {
+    calls: 20,
+    costNanos: 4_000n + 100_000n,
+  });
 });
 
 Deno.test("what nobody knows is not guessed, and nothing costs nothing", () => {

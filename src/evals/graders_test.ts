@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { GradeThread } from "./grade_thread.ts";
+import type { Graded, GradeThread } from "./grade_thread.ts";
 import { gradeText, type PlainGrader, requiresStoredAnswer } from "./graders.ts";
 import { judgePrompt, readVerdict } from "./eval_judge.ts";
 
@@ -27,18 +27,32 @@ Deno.test("exact and contains compare with their value, else with the stored ans
     assert.equal(verdict.passed, passed, JSON.stringify([grader, answer, expected]));
     assert.equal(verdict.score, passed === null ? null : Number(passed));
     assert.equal(verdict.state, passed === null ? "unknown" : "judged");
+    assert.equal(verdict.detail === null, passed === true, "what passed needs no reason");
   }
-  assert.equal(requiresStoredAnswer({ type: "exact" }), true);
-  assert.equal(requiresStoredAnswer({ type: "exact", value: "x" }), false);
+  for (const type of ["exact", "contains"] as const) {
+    assert.equal(requiresStoredAnswer({ type }), true);
+    assert.equal(requiresStoredAnswer({ type, value: "x" }), false);
+  }
+  assert.equal(requiresStoredAnswer({ type: "regex", pattern: "x" }), false);
 });
 
-Deno.test("a grader that took too long is an error, not a no", async () => {
-  const verdict = await gradeText(
-    { type: "regex", pattern: "a" },
-    { answer: "a", expected: null },
-    idle,
-  );
-  assert.deepEqual([verdict.state, verdict.passed], ["error", null]);
+Deno.test("a grader that took too long, or can't be used, is an error, not a no", async () => {
+  const gradedAs = (graded: Graded) =>
+    gradeText({ type: "regex", pattern: "a" }, { answer: "a", expected: null }, {
+      grade: () => Promise.resolve(graded),
+    });
+  const error = { state: "error", passed: null, score: null };
+  assert.deepEqual(await gradedAs({ kind: "timeout" }), {
+    ...error,
+    detail: "the grader took too long on this answer",
+  });
+  assert.deepEqual(await gradedAs({ kind: "unusable", reason: "too deep" }), {
+    ...error,
+    detail: "the grader can't be used: too deep",
+  });
+  assert.deepEqual(await gradedAs({ kind: "judged", passed: false, detail: "at /a" }), {
+    ...{ state: "judged", passed: false, score: 0, detail: "at /a" },
+  });
 });
 
 Deno.test("what is judged is quoted, and never read for placeholders", () => {
