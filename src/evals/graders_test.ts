@@ -70,6 +70,8 @@ Deno.test("what is judged is quoted, and never read for placeholders", () => {
 Deno.test("only the object that was asked for is a verdict", () => {
   const good = readVerdict('{"passed": true, "score": 1, "reason": "Fine."}');
   assert.deepEqual(good, { state: "judged", passed: true, score: 1, detail: "Fine." });
+  const long = JSON.stringify({ passed: true, score: 1, reason: "x".repeat(2001) });
+  assert.equal(readVerdict(long).detail, "x".repeat(2000));
   for (
     const text of [
       "",
