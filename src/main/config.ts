@@ -201,9 +201,8 @@ export function parseConfig(environment: Environment): Config {
     bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 24 * 1024 * 1024,
     payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
-    journalMaxBytes: read.integer("JOURNAL_MAX_BYTES", {
-      ...{ min: 256 * 1024, max: 2 ** 50 },
-    }) ?? 4 * 1024 ** 3,
+    journalMaxBytes: read.integer("JOURNAL_MAX_BYTES", { min: 2 ** 16, max: 2 ** 50 }) ??
+      4 * 1024 ** 3,
     connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
     firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
     idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,

@@ -92,7 +92,7 @@ const wholeNumbers: Wrong[] = [
     says: /^OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only .*expected true or false/,
   },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
-  { set: { JOURNAL_MAX_BYTES: "4" }, says: /^JOURNAL_MAX_BYTES=4 .*from 262144 to/ },
+  { set: { JOURNAL_MAX_BYTES: "4" }, says: /^JOURNAL_MAX_BYTES=4 .*from 65536 to/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
     set: { HTTP_PORT: "99999", TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile },
