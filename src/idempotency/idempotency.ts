@@ -97,7 +97,10 @@ const longestAskMs = 5000;
 const pollMs = 100;
 /** While the store is unreachable, assume for this long that the other process is still working. */
 const believeMs = 30_000;
-/** How long the end of an answer may wait for the store. */
+/**
+ * How long the end of an answer may wait for the store, and the next renewal of claims for what the
+ * store has missed.
+ */
 const holdMs = 1000;
 /** How long the end of the process may wait for refunds. */
 const longestReturnMs = 5000;
@@ -114,6 +117,7 @@ class Gate implements Idempotency {
   readonly #writing = new Set<Promise<void>>();
   /** Refunds under way, which nothing else keeps track of. */
   readonly #returning = new Set<Promise<void>>();
+  #catchingUp: Promise<void> | undefined;
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
@@ -143,11 +147,17 @@ class Gate implements Idempotency {
 
   async maintain(): Promise<void> {
     this.#memory.trim();
+    const { store, setTimer } = this.#deps;
     const attempts = [...this.#attempts.values()].filter((one) => one.isRunning);
     const claimed = attempts.filter((one) => one.isClaimed);
-    await this.#deps.store.renew(claimed.map((one) => one.claim));
+    await store.renew(claimed.map((one) => one.claim));
+    this.#catchingUp ??= this.#catchUp(attempts).finally(() => this.#catchingUp = undefined);
+    await within(holdMs, this.#catchingUp, undefined, setTimer);
+  }
+
+  /** Claims and stores what the store has missed; one after the other, so that calls find free connections. */
+  async #catchUp(attempts: readonly InFlightRequest[]): Promise<void> {
     for (const one of attempts) {
-      // It began while the store was unreachable.
       if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);
     }
     for (const remembered of this.#memory.unsaved()) await this.#save(remembered);

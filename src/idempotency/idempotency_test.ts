@@ -357,6 +357,37 @@ Deno.test("a call waits five seconds for a store that hangs, and its claim count
   }
 });
 
+Deno.test("an id that the store hangs at keeps no other claim from being renewed", async () => {
+  const { timers, store, pass } = setUpIdempotency();
+  const ofProcess = store.for("a");
+  const asked: string[] = [];
+  const one = testProcess({
+    ...{ clock: timers.clock, setTimer: timers.later },
+    store: {
+      ...ofProcess,
+      claim(claim) {
+        if (claim.accountId === 1) return ofProcess.claim(claim);
+        asked.push("claim");
+        return new Promise(() => {});
+      },
+      renew(claims) {
+        asked.push(`renew ${claims.length}`);
+        return ofProcess.renew(claims);
+      },
+    },
+  });
+  const vendor = () => new Promise<Reply>(() => {});
+  for (const accountId of [1, 2]) void one.idempotent(request({ accountId }), vendor);
+  await pass(5_000);
+  for (const renewals of [["renew 1", "claim"], ["renew 1"]]) {
+    asked.length = 0;
+    let isDone = false;
+    void one.maintain().then(() => isDone = true);
+    await pass(1_100);
+    assert.deepEqual([isDone, asked], [true, renewals]);
+  }
+});
+
 Deno.test("where the store refuses a claim, no call is made", async () => {
   await assert.rejects(processOn({ claim: defect }).idempotent(request(), never), /no such column/);
 });

@@ -325,18 +325,6 @@ async function withClaims(database: Database) {
 
 const heldClaim = "select from replays where key = 'b' for update";
 
-onPostgres("claims are renewed while their calls are charged", async (database) => {
-  const { replays, claims, rows } = await withClaims(database);
-  await startInTurn(
-    database,
-    heldClaim,
-    () => createRecords(database).insert(rows),
-    () => replays.renew(claims),
-  );
-  const charged = await database.query("select from replays where charged_claim = claim_id");
-  assert.equal(charged.length, 3);
-});
-
 onPostgres("answers are erased while their calls are charged", async (database) => {
   const { replays, claims, rows } = await withClaims(database);
   for (const claim of claims) {

@@ -196,6 +196,25 @@ onPostgres("a claim is another process's until it is released or no longer renew
   assert.deepEqual(await ours!.find(first), { state: "free" }, "an answer is not renewed");
 });
 
+onPostgres("a claim that is being changed is renewed later, and holds up no other one", async (
+  database,
+) => {
+  const account = await newAccount(database);
+  const { ours } = stores(database);
+  const claims = ["changing", "beside"].map((requestId) => claimOf(account, { requestId }));
+  for (const claim of claims) await ours.claim(claim);
+  const states = async () => {
+    await ours.renew(claims);
+    return await Promise.all(claims.map(async (claim) => (await ours.find(claim)).state));
+  };
+  await pass(database);
+  await database.transaction(async (tx) => {
+    await tx.query("select from replays where key = $1 for update", [claims[0]!.key]);
+    assert.deepEqual(await states(), ["free", "running"]);
+  });
+  assert.deepEqual(await states(), ["running", "running"]);
+});
+
 onPostgres(
   "a claim that took over another is released by its own claim only, and never an answer",
   async (

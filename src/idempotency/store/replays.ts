@@ -69,11 +69,11 @@ export function createReplays(
     async renew(claims) {
       if (claims.length === 0) return;
       await database.query(
-        // Locked in the order in which calls are charged.
+        // Waits for nobody: one locked id must not keep other claims from being renewed.
         `update replays set until = ${fromNow("$3")} where key = any(array(
            select r.key from unnest($1::text[], $2::text[]) as c (key, claim_id)
            join replays r using (key, claim_id) where r.status is null
-           order by r.key for update of r))`,
+           for update of r skip locked))`,
         [claims.map(({ key }) => key), claims.map(({ claimId }) => claimId), claimMs],
       );
     },
