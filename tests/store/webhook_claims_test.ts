@@ -220,18 +220,20 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
   });
   await store.update(hook, { url }, changed);
   await deliveries.finish(underWay!, {
-    ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(5) },
+    ...{ kind: "failed", at: hoursLater(1), reason: "former", nextAt: hoursLater(5) },
   });
   const again = await deliveries.claim(hoursLater(1), []);
   assert.deepEqual([again?.id, again?.url, again?.attempts], [next!.id, url, 0]);
   // Nor is its event lost if that attempt would have been the last one.
   await store.update(hook, { url: `${url}/new` }, changed);
-  const failed = { kind: "failed", at: noon, reason: "away", nextAt: null } as const;
+  const failed = { kind: "failed", at: hoursLater(1), reason: "former", nextAt: null } as const;
   assert.equal(await deliveries.finish(again!, failed), "waiting");
   assert.equal(await deliveries.finish(again!, failed), undefined, "its claim has ended");
   const last = await deliveries.claim(hoursLater(1), []);
   assert.deepEqual([last?.id, last?.url], [next!.id, `${url}/new`]);
-  assert.equal((await store.list({}))[0]!.lost, 0n);
+  // Its reason isn't shown as one at the new URL.
+  const [listed] = await store.list({});
+  assert.deepEqual([listed!.lost, listed!.lastFailedAt, listed!.lastError], [0n, noon, "away"]);
   // A change between claim and attempt: the attempts at the former URL don't count here either.
   await deliveries.finish(last!, {
     ...{ kind: "failed", at: noon, reason: "away", nextAt: hoursLater(2) },

@@ -118,7 +118,8 @@ async function finish(
   const failed = attempted.kind === "failed" ? attempted : undefined;
   const state = failed ? failed.nextAt === null ? "lost" : "waiting" : "sent";
   // Locks the webhook's row before the event's, like a removal, so that the two can't deadlock. An
-  // attempt that fails at a former address leaves the event due, as the change of the address does.
+  // attempt that fails at a former address leaves the event due, as the change of the address does,
+  // and isn't shown as a failure of the new one.
   const [ended] = await database.query(
     `with hook as (
            select url = $8 as is_same from webhooks where id = $5 for no key update
@@ -131,9 +132,10 @@ async function finish(
          )
          update webhooks set lost = lost + (select count(*) from ended where state = 'lost'),
            last_sent_at = case when $7::text is null then $6 else last_sent_at end,
-           last_failed_at = case when $7::text is null then last_failed_at else $6 end,
-           last_error = coalesce($7::text, last_error)
-         where id = $5 and exists (select from ended)
+           last_failed_at = case when is_same and $7::text is not null then $6
+             else last_failed_at end,
+           last_error = case when is_same then coalesce($7::text, last_error) else last_error end
+         from hook where id = $5 and exists (select from ended)
          returning (select state from ended)`,
     [
       ...[id, workerId, state, failed?.nextAt ?? null, webhookId, attempted.at],
