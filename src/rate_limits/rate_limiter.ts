@@ -1,8 +1,10 @@
 import type { Clock } from "../base/clock.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues, renewAfterMs } from "../base/lease_queue.ts";
 import { Fault } from "../shared/fault.ts";
 import { RateLease } from "./rate_lease.ts";
 import {
+  beatMs,
   graceMs,
   type LeaseAnswer,
   type LeaseRequest,
@@ -34,10 +36,13 @@ interface RateLimiterDeps {
   newId: () => string;
   leaseMs: number;
   pause: (ms: number) => Promise<void>;
+  setTimer?: SetTimer;
 }
 
 /** An empty bucket is asked again when its next token is there, or after this long. */
 const maxQuietMs = 1_000;
+/** How long reports may hold up the next heartbeat. */
+const longestReportsMs = beatMs;
 /** How long a request waits for a token that the process issues while the store is away. */
 const maxWaitMs = 3_000;
 /** Max requests of one account that wait for such a token. */
@@ -61,6 +66,7 @@ class LeasingLimiter implements RateLimiter {
   readonly #contact: Contact;
   readonly #accounts = new LeaseQueues<number, TokenQueue>();
   #lastAnswerMs = -Infinity;
+  #tending: Promise<void> | undefined;
 
   constructor(deps: RateLimiterDeps) {
     this.#deps = deps;
@@ -74,8 +80,7 @@ class LeasingLimiter implements RateLimiter {
   }
 
   async tick(): Promise<void> {
-    const accounts = [...this.#accounts.values()];
-    if (accounts.length === 0) return;
+    if (this.#accounts.size === 0) return;
     try {
       await this.#deps.store.reach();
     } catch (thrown) {
@@ -83,9 +88,17 @@ class LeasingLimiter implements RateLimiter {
       throw thrown;
     }
     await this.#beat();
-    const failures: unknown[] = [];
-    for (const account of accounts) await account.tend().catch((thrown) => failures.push(thrown));
+    this.#tending ??= this.#tend().finally(() => this.#tending = undefined);
+    await within(longestReportsMs, this.#tending, undefined, this.#deps.setTimer);
     this.#accounts.forgetUnused();
+  }
+
+  /** One account after the other, so that calls find free connections. */
+  async #tend(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const account of [...this.#accounts.values()]) {
+      await account.tend().catch((thrown) => failures.push(thrown));
+    }
     if (failures.length > 0) throw failures[0];
   }
 
@@ -151,7 +164,7 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     deps: RateLimiterDeps,
     contact: Contact,
   ) {
-    super(deps.clock);
+    super(deps.clock, deps.setTimer);
     this.#accountId = id;
     this.#limits = { requestsPerMinute, burst };
     this.#deps = deps;

@@ -1,8 +1,11 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import { settleDown } from "../../tests/support/repeats.ts";
 import { MemoryBucket, startProcess, type StoreMood } from "../../tests/support/rate_world.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Bucket, fullBucket, type Heartbeat, leaseFrom } from "./rate_bucket.ts";
+import { createRateLimiter } from "./rate_limiter.ts";
 import { leaving, type RateStore, unitsPerToken } from "./rate_limit.ts";
 
 const free = { id: 1, requestsPerMinute: 60, burst: 100 };
@@ -117,6 +120,35 @@ Deno.test("a report that fails at a tick is that tick's failure", async () => {
   at.failure = undefined;
   clock.advance(1000);
   await limiter.tick();
+});
+
+Deno.test("heartbeats go on while the store hangs at a bucket", async () => {
+  const timers = new FakeTimers();
+  const { clock } = timers;
+  const store = new MemoryBucket(free, () => clock.now().getTime()).store(() => "there");
+  let hangs = false;
+  let beats = 0;
+  const limiter = createRateLimiter({
+    ...{ clock, newId: () => crypto.randomUUID(), leaseMs: 150_000, setTimer: timers.later },
+    pause: () => Promise.resolve(),
+    store: {
+      ...store,
+      lease: (...asked) => hangs ? new Promise(() => {}) : store.lease(...asked),
+      beat(process) {
+        beats++;
+        return store.beat(process);
+      },
+    },
+  });
+  await limiter.take(free);
+  hangs = true;
+  for (let round = 1; round <= 2; round++) {
+    const ticked = limiter.tick();
+    await settleDown();
+    timers.advance(500);
+    await ticked;
+    assert.equal(beats, round);
+  }
 });
 
 Deno.test("at the end a store that is away is asked once, not for every account", async () => {
