@@ -1,4 +1,4 @@
-import { within } from "../base/deadline.ts";
+import { type SetTimer, within } from "../base/deadline.ts";
 
 export interface WorkQueueOptions<Claim> {
   /** Returns the id of a piece of work. */
@@ -19,7 +19,11 @@ export interface WorkQueueOptions<Claim> {
    * once.
    */
   claimsAfterEach: boolean;
+  setTimer?: SetTimer;
 }
+
+/** How long a claim at which the store hangs may hold up the next renewal. */
+const longestClaimMs = 5_000;
 
 interface Working<Claim> {
   claim: Claim;
@@ -63,7 +67,7 @@ export class WorkQueue<Claim> {
       const held = await this.#options.renew(working.map(({ claim }) => claim));
       for (const { claim, stop } of working) if (!held.has(this.#options.idOf(claim))) stop.abort();
     }
-    await this.claim();
+    await within(longestClaimMs, this.claim(), undefined, this.#options.setTimer);
   }
 
   /** Work was added: claims it at once. The next tick reports what fails here. */

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work_queue.ts";
 
 /** A store with so many pieces of work, and what becomes of each. */
@@ -66,6 +67,23 @@ Deno.test("a claim that fails is made again by the next tick", async () => {
   await queue.tick();
   assert.deepEqual(queue.working, ["a"]);
   await queue.close(1000);
+});
+
+Deno.test("while the store hangs at a claim, what this process works on is renewed", async () => {
+  const timers = new FakeTimers();
+  let claims = 0;
+  const { queue, lost, settle } = setUp([], {
+    claim: () => ++claims === 1 ? Promise.resolve(["a"]) : new Promise(() => {}),
+    setTimer: timers.later,
+  });
+  const ticked = queue.tick();
+  await settle();
+  timers.advance(5_000);
+  await ticked;
+  lost.add("a");
+  void queue.tick();
+  await settle();
+  assert.deepEqual([queue.working, claims], [[], 2]);
 });
 
 Deno.test("where the next piece waits for the tick, an end claims nothing", async () => {
