@@ -155,12 +155,17 @@ class Gate implements Idempotency {
     await within(holdMs, this.#catchingUp, undefined, setTimer);
   }
 
-  /** Claims and stores what the store has missed; one after the other, so that calls find free connections. */
+  /**
+   * Claims and stores what the store has missed, one after the other, so that calls find free
+   * connections.
+   */
   async #catchUp(attempts: readonly InFlightRequest[]): Promise<void> {
     for (const one of attempts) {
       if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);
     }
-    for (const remembered of this.#memory.unsaved()) await this.#save(remembered);
+    for (const remembered of this.#memory.unsaved()) {
+      await inBackground(this.#writing, this.#save(remembered));
+    }
   }
 
   async erase(transactionIds: readonly string[]): Promise<number> {

@@ -388,6 +388,32 @@ Deno.test("an id that the store hangs at keeps no other claim from being renewed
   }
 });
 
+Deno.test("the end of the process waits for an answer that is just being stored again", async () => {
+  const { timers, store } = setUpIdempotency();
+  const ofProcess = store.for("a");
+  const written = Promise.withResolvers<void>();
+  let writes = 0;
+  const one = testProcess({
+    ...{ clock: timers.clock, setTimer: timers.later },
+    store: {
+      ...ofProcess,
+      async finish(claim, answer) {
+        if (++writes === 1) throw new Fault("store_unavailable");
+        await written.promise;
+        return await ofProcess.finish(claim, answer);
+      },
+    },
+  });
+  const asked = request();
+  await one.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, "t1")));
+  void one.maintain();
+  await settleDown();
+  const drained = one.drain().then(() => one.unsaved);
+  await settleDown();
+  written.resolve();
+  assert.deepEqual([await drained, writes], [0, 2]);
+});
+
 Deno.test("where the store refuses a claim, no call is made", async () => {
   await assert.rejects(processOn({ claim: defect }).idempotent(request(), never), /no such column/);
 });
