@@ -505,7 +505,8 @@ export function lastFailure(failures: readonly unknown[], isAnyLeft: boolean): u
   const last = failures.at(-1);
   const mayPass = isAnyLeft || failures.length > 1 &&
       failures.some((one) => !lastingErrors.has(faultIn(one)?.code ?? "internal_error"));
-  if (last instanceof Fault) last.isOneOfSeveral = mayPass;
+  const fault = faultIn(last);
+  if (fault) fault.isOneOfSeveral = mayPass;
   return last;
 }
 

@@ -317,6 +317,13 @@ Deno.test("what the last error says about retries doesn't hold if another model 
   assert.deepEqual(await isOneOfSeveral(refused, limited), [limited, true]);
   // A retry fails at both.
   assert.deepEqual(await isOneOfSeveral(refused, refused), [refused, false]);
+  // The last one's error is its stream's first event.
+  const { reply } = await run([
+    { ...first, execute: failing(limited) },
+    { ...second, execute: streamed([], 5, new Fault(refused)) },
+  ]);
+  const { code, isOneOfSeveral: isMarked } = reply as Fault;
+  assert.deepEqual([code, isMarked], [refused, true]);
 });
 
 Deno.test("a model that wasn't asked may answer a retry, too", () => {

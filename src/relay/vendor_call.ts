@@ -530,10 +530,11 @@ export function refusalFault(
     retryMs === undefined ? undefined : Math.ceil(retryMs / 1000),
   );
   fault.vendorRequestId = vendorRequestId(answer.headers);
-  // What is true of one key need not be of the pool's next one.
-  if (!vendorCall.keyPool) fault.vendorRetryAdvice = vendorRetryAdvice(answer.headers);
+  const advice = vendorRetryAdvice(answer.headers);
   // Clients repeat a conflict, but not the 400 that it becomes here.
-  if (answer.status === 409) fault.vendorRetryAdvice ??= true;
+  if (answer.status === 409) fault.vendorRetryAdvice = advice ?? true;
+  // What is true of one key need not be of the pool's next one.
+  else if (!vendorCall.keyPool) fault.vendorRetryAdvice = advice;
   if (operatorsProblem.has(fault.code)) {
     deps.log.error("the service's own vendor key does not work", {
       vendor: vendorCall.target.vendor.label,

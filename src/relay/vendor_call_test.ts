@@ -223,6 +223,7 @@ Deno.test("a conflict is answered with advice to retry, unless its vendor advise
   assert.deepEqual(adviceOf(409, {}, ["k1"]), ["invalid_request", true]);
   assert.deepEqual(adviceOf(409, no, ["k1"]), ["invalid_request", false]);
   assert.deepEqual(adviceOf(409, {}, ["k1", "k2"]), ["invalid_request", true]);
+  assert.deepEqual(adviceOf(409, no, ["k1", "k2"]), ["invalid_request", false]);
   assert.deepEqual(adviceOf(400, {}, ["k1"]), ["invalid_request", undefined]);
   assert.deepEqual(adviceOf(429, no, ["k1"]), ["upstream_rate_limited", false]);
   assert.deepEqual(adviceOf(429, no, ["k1", "k2"]), ["upstream_rate_limited", undefined]);

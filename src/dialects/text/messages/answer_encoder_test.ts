@@ -204,6 +204,12 @@ Deno.test("a summary carries the tools that the conversation added, and those th
   // A second summary carries the changes of the first.
   const again = decode([summary, user], { compaction });
   assert.deepEqual(whole(answer(parts), { request: again }).content as Json[], content);
+  // As Anthropic's, it has the outcome: also where a caller keeps what was summarized before.
+  const removed = change(named("tool_removal", "c"));
+  const outcome = (...turns: Json[]) => decode([...changes, ...turns], { compaction }).toolChanges;
+  assert.deepEqual(outcome(user, summary, user), [added, named("tool_removal", "a")]);
+  assert.deepEqual(outcome(removed, user, change(named("tool_addition", "c"))), [added]);
+  assert.deepEqual(outcome(removed), []);
   const text = JSON.stringify({ ...base, messages: [summary, user] });
   const sent = { model: "m", messages: [summary, user] };
   const unsigned = messages.unsignedThinking!(sent, "m")!;

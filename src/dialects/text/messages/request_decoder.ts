@@ -19,7 +19,7 @@ import { defined } from "../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields, unknownFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
-import { readTools, toolChangesIn } from "./request/decode_tools.ts";
+import { netToolChanges, readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
 import { knownFields } from "./known_fields.ts";
 
@@ -50,7 +50,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
     tools,
     ...settings,
     ...(question
-      ? { asksForSummary: "optional", toolChanges: toolChangesIn(request.messages) } as const
+      ? { asksForSummary: "optional", toolChanges: netToolChanges(request) } as const
       : {}),
     ...defined({ webSearch }),
     unsupported,

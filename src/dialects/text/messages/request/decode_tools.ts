@@ -107,7 +107,7 @@ function afterChanges(listed: readonly OfferedTool[], messages: unknown): readon
   for (const { block, path } of changes) {
     const change = block.tool as JsonRecord;
     const { definition } = change;
-    const name = isRecord(definition) ? definition.name : change.name;
+    const name = nameOf(change);
     if (isRecord(definition)) {
       defined.set(name, { tool: definition, path: `${path}.tool.definition` });
     }
@@ -125,9 +125,33 @@ function changesIn(messages: unknown): MessageBlock[] {
   return blocksOf(messages).filter(({ block }) => changesTools(block));
 }
 
-/** Returns the conversation's changes of tools as a summary carries them. */
-export function toolChangesIn(messages: unknown): JsonRecord[] {
-  return changesIn(messages).map(({ block: { type, tool } }) => ({ type, tool }));
+function nameOf({ definition, name }: JsonRecord): unknown {
+  return isRecord(definition) ? definition.name : name;
+}
+
+/** Returns the changes of tools in the summary that this message is. */
+export function toolChangesIn(message: JsonRecord): JsonRecord[] {
+  return changesIn([message]).map(({ block: { type, tool } }) => ({ type, tool }));
+}
+
+/**
+ * Returns the changes that take the listed tools to those at the end of the conversation, as a
+ * summary carries them: one for each tool, since callers may keep what was summarized before, and
+ * each summary would repeat all changes of the earlier ones.
+ */
+export function netToolChanges({ tools, messages }: JsonRecord): JsonRecord[] {
+  const listed = new Set(asList(tools).map((tool) => asRecord(tool).name));
+  const definitions = new Map<unknown, JsonRecord>();
+  const net = new Map<unknown, JsonRecord>();
+  for (const { block: { type, tool } } of changesIn(messages)) {
+    const change = tool as JsonRecord;
+    const name = nameOf(change);
+    if (isDefinition(change)) definitions.set(name, change);
+    net.delete(name);
+    if (type === "tool_addition") net.set(name, { type, tool: definitions.get(name) ?? change });
+    else if (listed.has(name)) net.set(name, { type, tool: change });
+  }
+  return [...net.values()];
 }
 
 /** A block of a message's content, and its path. */

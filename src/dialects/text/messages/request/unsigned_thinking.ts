@@ -38,7 +38,7 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
     const { content } = message;
     const text = unsignedSummary(content);
     if (text !== undefined) {
-      summary = { index, text, toolChanges: toolChangesIn([message]) };
+      summary = { index, text, toolChanges: toolChangesIn(message) };
       blocks.clear();
       cited.clear();
     }
