@@ -24,6 +24,17 @@ export function createErrorDialect(
 }
 
 /**
+ * The dialect of an unknown endpoint's error, given that of its path: Anthropic's libraries read
+ * their own errors, and have endpoints that aren't offered.
+ */
+export function unknownEndpointDialect(
+  dialect: ErrorDialect,
+  header: (name: string) => string | undefined,
+): ErrorDialect {
+  return dialect === "chat" && header("anthropic-version") !== undefined ? "messages" : dialect;
+}
+
+/**
  * Where Google's libraries upload files and open live sessions. Neither is offered; they send their
  * own key header and read their own errors.
  */

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
-import { createErrorDialect } from "./error_dialect.ts";
+import { createErrorDialect, unknownEndpointDialect } from "./error_dialect.ts";
 
 const dialectOf = createErrorDialect([
   ...vendorFamilies,
@@ -70,3 +70,14 @@ for (const [path, dialect] of paths) {
     assert.equal(dialectOf(path), dialect);
   });
 }
+
+Deno.test("Anthropic's libraries read their own errors where their endpoint isn't offered", () => {
+  const dialectFor = (path: string, headers: Record<string, string> = {}) =>
+    unknownEndpointDialect(dialectOf(path), (name) => headers[name]);
+  const version = { "anthropic-version": "2023-06-01" };
+  assert.equal(dialectFor("/chat/v1/files", version), "messages");
+  assert.equal(dialectFor("/v1/files", version), "messages");
+  assert.equal(dialectFor("/chat/v1/files"), "chat");
+  assert.equal(dialectFor("/api/v1/files", version), "service");
+  assert.equal(dialectFor("/chat/v1beta/files", version), "generate");
+});

@@ -77,7 +77,18 @@ function movedTo(
 }
 
 function misspelt(exact: MethodsByPath, asked: string): Candidate[] {
-  return nearestNames(asked, [...exact.keys()]).flatMap((path) => existingAt(exact, path));
+  return nearestNames(asked, [...exact.keys()])
+    .filter((path) => isTypo(asked, path))
+    .flatMap((path) => existingAt(exact, path));
+}
+
+/** Whether each segment is near by itself: a long path may differ in a whole short word. */
+function isTypo(asked: string, path: string): boolean {
+  const [written, existing] = [asked.split("/"), path.split("/")];
+  return written.length !== existing.length ||
+    written.every((segment, at) =>
+      segment === existing[at] || nearestNames(segment, [existing[at]!]).length > 0
+    );
 }
 
 function existingAt(exact: MethodsByPath, path: string): Candidate[] {

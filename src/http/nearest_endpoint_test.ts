@@ -58,6 +58,10 @@ const cases: [string, string, string][] = [
   ["POST", "/google/v1/models/a:nothingLikeIt", ""],
   ["POST", `/google/v1/models/${"x".repeat(5000)}:generateContnt`, ""],
   ["GET", "/nothing/like/it", ""],
+  // Three letters of twelve, but of one word.
+  ["POST", "/chat/v1/videos", ""],
+  ["POST", "/openai/v1/videos", ""],
+  ["POST", "/chat/v1/modles", " Did you mean GET /chat/v1/models?"],
   ["GET", "/", ""],
   ["POST", `/${"x".repeat(5000)}`, ""],
 ];

@@ -5,11 +5,12 @@ import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import type { SocketHandler } from "../base/frame_channel.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import { type BindDeps, Endpoints } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
 import { DirectEndpoints } from "../http/direct_endpoints.ts";
-import { createErrorDialect } from "../http/error_dialect.ts";
+import { createErrorDialect, unknownEndpointDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
 import { createNearestEndpoint } from "../http/nearest_endpoint.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
@@ -78,9 +79,9 @@ export function createApp(
   const { arrivalOf } = services.erasure;
   const binding = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, arrivalOf, direct };
   const endpoints = new Endpoints(app, binding);
-  const answerFault = (fault: Fault, path: string, request: RequestContext) => {
+  const answerFault = (fault: Fault, dialect: ErrorDialect, request: RequestContext) => {
     onFault(fault, request);
-    return toResponse(errorReply(fault, errorDialect(path), request.requestId), request);
+    return toResponse(errorReply(fault, dialect, request.requestId), request);
   };
 
   const { trustProxy } = config;
@@ -117,11 +118,13 @@ export function createApp(
   callRoutes(endpoints, services);
 
   const notFound = createNotFound(services.vendors.registry);
-  app.notFound((context) =>
-    answerFault(notFound(context.req), context.req.path, context.get("requestContext"))
-  );
+  app.notFound((context) => {
+    const { req } = context;
+    const dialect = unknownEndpointDialect(errorDialect(req.path), (name) => req.header(name));
+    return answerFault(notFound(req), dialect, context.get("requestContext"));
+  });
   app.onError((thrown, context) =>
-    answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
+    answerFault(asFault(thrown), errorDialect(context.req.path), context.get("requestContext"))
   );
   const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
   const calls = { endpoints: direct, ...steps };

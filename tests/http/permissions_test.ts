@@ -134,6 +134,10 @@ testScenarios(service, [
   notFound("GET /vendor-c/v1/no-such-path", "messages"),
   notFound("PATCH /anthropic/health", "messages"),
   notFound("GET /vendor-d/v2/models", "generate"),
+  {
+    ...notFound("POST /chat/v1/files", "messages"),
+    headers: { "anthropic-version": "2023-06-01" } as Record<string, string>,
+  },
   ...[
     { model: "no-such-model", why: "a model that no vendor has as its own" },
     { model: "vendor-z/gpt-4.1", why: "an unknown provider" },
