@@ -27,7 +27,7 @@ export interface CanonicalRequest extends RequestSettings {
   /** What the conversation has changed in `tools`, which the summary must carry on, if there is any. */
   toolChanges?: readonly JsonRecord[];
   /**
-   * Maps the `name` of each tool in a namespace, and of the caller's own tool search, to what the
+   * Maps the `name` of each tool in a namespace, and of each tool without a name, to what the
    * caller calls it, in dialects that have these.
    */
   namespaces?: Readonly<Record<string, CallerToolName>>;

@@ -5,13 +5,13 @@ export interface NamespacedName {
   name: string;
 }
 
-/** A tool without any name: the search for further tools that the caller runs itself. */
-export interface ClientToolSearch {
-  isToolSearch: true;
+/** A tool that the caller runs and that has no name, only a type, such as `tool_search`. */
+export interface TypedTool {
+  toolType: string;
 }
 
 /** What the caller calls a tool. */
-export type CallerToolName = NamespacedName | ClientToolSearch;
+export type CallerToolName = NamespacedName | TypedTool;
 
 /**
  * One name for each tool of a request, for dialects without namespaces: `<namespace>__<name>`, with
@@ -34,9 +34,9 @@ export class FlatNames {
     return this.#assign(`${namespace}__${name}`, { namespace, name });
   }
 
-  /** Returns the name of the caller's own tool search, the same each time. */
-  ofToolSearch(): string {
-    return this.#assign("tool_search", { isToolSearch: true });
+  /** Returns the name of the caller's tool of this type, the same each time. */
+  ofType(toolType: string): string {
+    return this.#assign(toolType, { toolType });
   }
 
   #assign(wanted: string, own: CallerToolName): string {

@@ -4,6 +4,12 @@ import { isRecord } from "../../../kernel/json.ts";
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 import type { CallerToolName } from "../../../kernel/namespaces.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
+import {
+  type CodingTool,
+  endCodingCall,
+  isCodingCall,
+  newCodingCall,
+} from "../request/coding_tools.ts";
 import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "../conversation/envelope.ts";
 import { writeLogprobs } from "./logprobs.ts";
@@ -50,7 +56,11 @@ export function newItem(
       const own = Object.hasOwn(namespaces, content.name)
         ? namespaces[content.name]!
         : { name: content.name };
-      if ("isToolSearch" in own) return newToolSearch(newId, call_id);
+      if ("toolType" in own) {
+        return own.toolType === "tool_search"
+          ? newToolSearch(newId, call_id)
+          : newCodingCall(own.toolType as CodingTool, call_id, newId);
+      }
       const named = { call_id, ...own };
       return content.custom
         ? {
@@ -103,7 +113,10 @@ export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): 
     case "reasoning":
       return reasoningBlock(item, emit);
     case "tool-call":
-      if (item.type === "tool_search_call") return toolSearchBlock(item);
+      if (item.type === "tool_search_call") {
+        return wholeBlock((text) => item.arguments = text === "" ? {} : parsedRecord(text) ?? text);
+      }
+      if (isCodingCall(item)) return wholeBlock((text) => endCodingCall(item, text));
       return content.custom
         ? callBlock(item, emit, { name: "custom_tool_call_input", field: "input", empty: "" })
         // A call without arguments gets an empty object; clients fail to parse an empty text.
@@ -113,7 +126,7 @@ export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): 
           empty: "{}",
         });
     case "media":
-      return imageBlock(item);
+      return wholeBlock((data) => item.result = data);
     default:
       return textBlock(item, emit);
   }
@@ -252,29 +265,15 @@ function callBlock(
   };
 }
 
-/** The arguments of a tool search are an object, sent whole with its item. */
-function toolSearchBlock(item: Item): OpenBlock {
+/** Collects what is sent whole with its item: an image, or arguments that are an object. */
+function wholeBlock(write: (text: string) => void): OpenBlock {
   let text = "";
   return {
     delta(piece) {
       text += piece;
     },
     end() {
-      item.arguments = text === "" ? {} : parsedRecord(text) ?? text;
-    },
-    abandon() {},
-  };
-}
-
-/** An image is sent whole, with its item. */
-function imageBlock(item: Item): OpenBlock {
-  let data = "";
-  return {
-    delta(piece) {
-      data += piece;
-    },
-    end() {
-      item.result = data;
+      write(text);
     },
     abandon() {},
   };

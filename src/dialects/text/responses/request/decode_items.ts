@@ -18,6 +18,7 @@ import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "../conversation/envelope.ts";
 import { summaryQuestion, summaryText } from "../../../kernel/summary.ts";
 import { isSummary, readSummary } from "../conversation/summary.ts";
+import { codingResult, readCodingCall } from "./coding_tools.ts";
 import { foundTools, isClientSearch } from "./offered_tools.ts";
 import { requirePairs } from "./pairing.ts";
 import { requireTexts } from "../../../kernel/read_content.ts";
@@ -31,6 +32,8 @@ export interface Conversation {
 
 interface Reading extends Conversation {
   readonly names: FlatNames;
+  /** Ids of the calls of coding tools that the caller ran. */
+  readonly codingCalls: Set<string>;
 }
 
 /**
@@ -42,7 +45,7 @@ export function* readItems(
   instructions: string | undefined,
   names: FlatNames,
 ): Steps<Conversation> {
-  const into: Reading = { system: [], turns: [], unsupported: [], names };
+  const into: Reading = { system: [], turns: [], unsupported: [], names, codingCalls: new Set() };
   if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
   if (typeof input === "string") {
     addUserText(input, "input", into);
@@ -101,6 +104,12 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
     case "tool_search_call":
     case "tool_search_output":
       return readToolSearch(item, path, into);
+    case "apply_patch_call":
+    case "shell_call":
+      return addCodingCall(item, path, into);
+    case "apply_patch_call_output":
+    case "shell_call_output":
+      return addCodingResult(item, path, into);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
     case "compaction_trigger":
@@ -243,7 +252,7 @@ function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
   if (!isClientSearch(item)) return addUnsupported(item, path, into);
   const id = requiredText(item, "call_id", path);
   if (item.type === "tool_search_call") {
-    const name = into.names.ofToolSearch();
+    const name = into.names.ofType("tool_search");
     const input = JSON.stringify(item.arguments ?? {});
     const call = { type: "tool-call", id, name, arguments: input, custom: false, path } as const;
     return addPart(into.turns, "assistant", call, path);
@@ -262,6 +271,31 @@ function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
     { type: "tool-result", callId: id, parts, isError: false, path },
     path,
   );
+}
+
+function addCodingCall(item: JsonRecord, path: string, into: Reading): void {
+  const read = readCodingCall(item);
+  if (!read) return addUnsupported(item, path, into);
+  const id = requiredText(item, "call_id", path);
+  into.codingCalls.add(id);
+  const name = into.names.ofType(read.tool);
+  const call = {
+    type: "tool-call",
+    id,
+    name,
+    arguments: read.arguments,
+    custom: false,
+    path,
+  } as const;
+  addPart(into.turns, "assistant", call, path);
+}
+
+function addCodingResult(item: JsonRecord, path: string, into: Reading): void {
+  const callId = requiredText(item, "call_id", path);
+  if (!into.codingCalls.has(callId)) return addUnsupported(item, path, into);
+  const parts = codingResult(item).map((text) => ({ type: "text" as const, text, path }));
+  const isError = item.type === "apply_patch_call_output" && item.status === "failed";
+  addPart(into.turns, "user", { type: "tool-result", callId, parts, isError, path }, path);
 }
 
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {

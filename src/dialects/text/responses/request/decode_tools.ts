@@ -12,7 +12,7 @@ import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import type { FlatNames } from "../../../kernel/namespaces.ts";
 import { isSearchType, readSearchTool } from "../../../kernel/web_search.ts";
-
+import { codingFunction, codingTool } from "./coding_tools.ts";
 import { isClientSearch, type OfferedTool } from "./offered_tools.ts";
 
 export interface Tools {
@@ -45,7 +45,12 @@ export function readTools(
       return [];
     }
     if (type === "tool_search" && isClientSearch(tool)) {
-      return [readFunction({ ...tool, name: names.ofToolSearch() }, path, undefined, names)];
+      return [readFunction({ ...tool, name: names.ofType(type) }, path, undefined, names)];
+    }
+    const coding = codingTool(tool);
+    if (coding) {
+      const named = { ...codingFunction(coding, tool), name: names.ofType(coding) };
+      return [readFunction(named, path, undefined, names)];
     }
     // Leaving out the vendor's tool search loses no tool: the model gets all of them here.
     const isSearched = type === "tool_search";
@@ -149,6 +154,10 @@ function readToolChoice(choice: unknown, context: ToolChoiceContext): Choice {
   if (isRecord(choice) && typeof choice.type === "string") {
     if (choice.type === "allowed_tools") return readAllowed(choice, context);
     if (search && isSearchType(choice.type)) return { webSearch: demand(search) };
+    const coding = codingNameIn(choice, context);
+    if (coding !== undefined) {
+      return { ...offered, toolChoice: { mode: "required", names: [coding] } };
+    }
     if (choice.type !== "function" && choice.type !== "custom") {
       unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
       return offered;
@@ -161,14 +170,21 @@ function readToolChoice(choice: unknown, context: ToolChoiceContext): Choice {
   throw invalidValue("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
 }
 
+/** Returns the name of the coding tool that a choice names by its type, if it is offered. */
+function codingNameIn(
+  { type }: JsonRecord,
+  { offered, names }: ToolChoiceContext,
+): string | undefined {
+  const coding = offered.some((one) => one.type === type && codingTool(one.tool) !== undefined);
+  return coding ? names.ofType(String(type)) : undefined;
+}
+
 function demand(search: WebSearch): WebSearch {
   return { ...search, demanded: true, paths: { ...search.paths, demanded: "tool_choice" } };
 }
 
-function readAllowed(
-  choice: JsonRecord,
-  { offered, search, unsupported, names: flat }: ToolChoiceContext,
-): Choice {
+function readAllowed(choice: JsonRecord, context: ToolChoiceContext): Choice {
+  const { offered, search, unsupported, names: flat } = context;
   if (choice.mode !== "auto" && choice.mode !== "required") {
     throw invalidValue("tool_choice.mode", "expected 'auto' or 'required'");
   }
@@ -185,6 +201,8 @@ function readAllowed(
       const all = offered.filter(({ namespace }) => namespace === name);
       return all.map((one) => flat.of(name, requiredText(one.tool, "name", one.path)));
     }
+    const coding = codingNameIn(tool, context);
+    if (coding !== undefined) return [coding];
     if (search && isSearchType(tool.type)) isAllowed = true;
     else unsupported.push({ path, value: tool, weight: "meaning" });
     return [];

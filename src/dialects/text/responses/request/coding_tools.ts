@@ -1,0 +1,124 @@
+import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { parsedRecord } from "../../../kernel/operation_request.ts";
+
+/**
+ * The tools `apply_patch` and `shell`, as OpenAI's agents libraries offer them: the caller runs them,
+ * and OpenAI's models know their input by heart (npm openai 7.59.0, `ResponseApplyPatchToolCall` and
+ * `ResponseFunctionShellToolCall`). For other models they are functions.
+ */
+export type CodingTool = "apply_patch" | "shell";
+
+const text = (description: string) => ({ type: "string", description });
+const integer = (description: string) => ({ type: "integer", description });
+
+/**
+ * `field` of a call has the function's arguments. `opened`: the fields of a call that begins;
+ * `defaults`: those that the model need not write.
+ */
+const tools = {
+  apply_patch: {
+    description: "Creates, updates or deletes one file. To update a file, write hunks: each " +
+      "begins with a line `@@`, which may name the class or function that the hunk is in " +
+      "(`@@ class Parser`). Then each line begins with a space (context, exactly as in the " +
+      "file), `-` (removed) or `+` (added). Show three lines of context before and after a " +
+      "change, and no line numbers or file headers. To create a file, begin each of its lines " +
+      "with `+`.",
+    parameters: {
+      type: "object",
+      properties: {
+        type: { type: "string", enum: ["create_file", "update_file", "delete_file"] },
+        path: text("Path of the file, relative to the working directory."),
+        diff: text("create_file, update_file: the lines, in the form that is described above."),
+      },
+      required: ["type", "path"],
+    },
+    field: "operation",
+    idPrefix: "apc_",
+    opened: { operation: {} },
+    defaults: {},
+  },
+  shell: {
+    description: "Runs shell commands on the user's machine. Each command runs by itself, maybe " +
+      "at the same time as the others; join steps that depend on each other with `&&`. A command " +
+      "can't ask for input.",
+    parameters: {
+      type: "object",
+      properties: {
+        commands: { type: "array", items: { type: "string" } },
+        timeout_ms: integer("Milliseconds after which the commands are stopped."),
+        max_output_length: integer("Maximum number of characters of output to return."),
+      },
+      required: ["commands"],
+    },
+    field: "action",
+    idPrefix: "sh_",
+    opened: { action: { commands: [] }, environment: { type: "local" } },
+    defaults: { timeout_ms: null, max_output_length: null },
+  },
+} as const;
+
+/** Returns which tool this is, if the caller runs it: a shell may run in the vendor's container. */
+export function codingTool({ type, environment }: JsonRecord): CodingTool | undefined {
+  if (type === "apply_patch") return type;
+  return type === "shell" && asRecord(environment).type === "local" ? type : undefined;
+}
+
+/** Returns the tool as a function without a name. */
+export function codingFunction(name: CodingTool, tool: JsonRecord): JsonRecord {
+  const { description, parameters } = tools[name];
+  const skills = asList(asRecord(tool.environment).skills).filter(isRecord).map((skill) =>
+    `\n- ${skill.name}, in ${skill.path}: ${skill.description}`
+  );
+  const more = skills.length > 0
+    ? `\nSkills, each a directory to read first:${skills.join("")}`
+    : "";
+  return { description: description + more, parameters };
+}
+
+export function isCodingCall({ type }: JsonRecord): boolean {
+  return type === "apply_patch_call" || type === "shell_call";
+}
+
+/** Returns the tool that an item calls, and the arguments, if the caller ran it. */
+export function readCodingCall(
+  item: JsonRecord,
+): { tool: CodingTool; arguments: string } | undefined {
+  if (!isCodingCall(item) || asRecord(item.environment).type === "container_reference") {
+    return undefined;
+  }
+  const tool = item.type === "shell_call" ? "shell" : "apply_patch";
+  const fields = Object.entries(asRecord(item[tools[tool].field]))
+    .filter(([, value]) => value !== null);
+  return { tool, arguments: JSON.stringify(Object.fromEntries(fields)) };
+}
+
+/** Returns the texts of a call's result, one for each command of a shell. */
+export function codingResult({ type, output, status }: JsonRecord): string[] {
+  if (type === "shell_call_output") {
+    return asList(output).filter(isRecord).map(({ stdout, stderr, outcome }) => {
+      const { type, exit_code } = asRecord(outcome);
+      const end = type === "timeout" ? "Timed out." : `Exit code ${exit_code ?? "unknown"}.`;
+      const errors = stderr ? `stderr:\n${stderr}` : "";
+      return [stdout, errors, end].filter(Boolean).join("\n");
+    });
+  }
+  return [asString(output) || (status === "failed" ? "The patch failed." : "Done.")];
+}
+
+/** Returns the item of a call that begins. */
+export function newCodingCall(
+  tool: CodingTool,
+  call_id: string,
+  newId: (prefix: string) => string,
+): JsonRecord {
+  const { idPrefix, opened } = tools[tool];
+  const type = `${tool}_call`;
+  return { id: newId(idPrefix), type, status: "in_progress", call_id, ...opened };
+}
+
+/** Writes the whole arguments of a call into its item. */
+export function endCodingCall(item: Record<string, unknown>, argumentsText: string): void {
+  const { field, defaults } = tools[item.type === "shell_call" ? "shell" : "apply_patch"];
+  const fields = parsedRecord(argumentsText);
+  item[field] = fields ? { ...defaults, ...fields } : argumentsText;
+}

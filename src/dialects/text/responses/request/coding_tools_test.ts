@@ -1,0 +1,131 @@
+/** `apply_patch` and a local `shell`, as OpenAI's agents library offers them (Python, 0.10). */
+import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
+import type { CanonicalEvent } from "../../../kernel/canonical.ts";
+import { foldEvents } from "../../../kernel/fold.ts";
+import { encodeAnswer } from "../answer_encoder.ts";
+import { decodeRequest } from "../request_decoder.ts";
+import { createStreamEncoder } from "../stream_encoder.ts";
+
+const patch = { type: "apply_patch" };
+const shell = { type: "shell", environment: { type: "local" } };
+const operation = { type: "update_file", path: "a.ts", diff: "@@\n-a\n+b" };
+const patchCall = {
+  ...{ id: "apc_1", type: "apply_patch_call", status: "completed", call_id: "call_1", operation },
+};
+const shellCall = {
+  ...{ id: "sh_1", type: "shell_call", status: "completed", call_id: "call_1" },
+  action: { timeout_ms: null, max_output_length: null, commands: ["ls", "false"] },
+  environment: { type: "local" },
+};
+const patched = { type: "apply_patch_call_output", call_id: "call_1", status: "failed" };
+const ran = {
+  ...{ type: "shell_call_output", call_id: "call_1" },
+  output: [
+    { stdout: "a.ts", stderr: "", outcome: { type: "exit", exit_code: 0 } },
+    { stdout: "", stderr: "no", outcome: { type: "timeout" } },
+  ],
+};
+
+function decode(input: readonly unknown[], tools: readonly unknown[], more = {}) {
+  const asked = [{ role: "user", content: "q" }, ...input];
+  return finish(decodeRequest({ model: "m", input: asked, tools, ...more }));
+}
+
+Deno.test("tools for coding that the caller runs are functions, their calls and results too", () => {
+  const { tools, turns, unsupported, toolChoice } = decode(
+    [patchCall, patched, { ...shellCall, call_id: "call_2" }, { ...ran, call_id: "call_2" }],
+    [patch, shell],
+    { tool_choice: { type: "apply_patch" } },
+  );
+  assert.deepEqual(unsupported, []);
+  assert.deepEqual(tools.map(({ name, type }) => [name, type]), [
+    ["apply_patch", "function"],
+    ["shell", "function"],
+  ]);
+  assert.deepEqual(toolChoice, { mode: "required", names: ["apply_patch"] });
+  const call = { type: "tool-call", custom: false };
+  const result = { type: "tool-result" };
+  assert.deepEqual(turns.slice(1).map(({ parts }) => parts), [
+    [{
+      ...{ ...call, id: "call_1", name: "apply_patch", path: "input[1]" },
+      arguments: JSON.stringify(operation),
+    }],
+    [{
+      ...{ ...result, callId: "call_1", isError: true, path: "input[2]" },
+      parts: [{ type: "text", text: "The patch failed.", path: "input[2]" }],
+    }],
+    [{
+      ...{ ...call, id: "call_2", name: "shell", path: "input[3]" },
+      arguments: '{"commands":["ls","false"]}',
+    }],
+    [{
+      ...{ ...result, callId: "call_2", isError: false, path: "input[4]" },
+      parts: [
+        { type: "text", text: "a.ts\nExit code 0.", path: "input[4]" },
+        { type: "text", text: "stderr:\nno\nTimed out.", path: "input[4]" },
+      ],
+    }],
+  ]);
+  const allowed = { type: "allowed_tools", mode: "auto", tools: [{ type: "shell" }] };
+  assert.deepEqual(decode([], [patch, shell], { tool_choice: allowed }).toolChoice, {
+    mode: "auto",
+    names: ["shell"],
+  });
+  const skill = { name: "deploy", description: "How to deploy.", path: "/skills/deploy" };
+  const skilled = decode([], [{ ...shell, environment: { type: "local", skills: [skill] } }]);
+  assert.match(skilled.tools[0]!.description!, /deploy, in \/skills\/deploy: How to deploy\./);
+});
+
+Deno.test("a shell in the vendor's container can't be carried, nor can its calls", () => {
+  const container = { type: "container_reference", container_id: "c" };
+  const hosted = { ...shellCall, environment: container };
+  const { tools, turns, unsupported } = decode([hosted, ran], [{ type: "shell" }]);
+  assert.deepEqual([tools.length, turns.length], [0, 1]);
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
+    ["input[1]", "meaning"],
+    ["input[2]", "meaning"],
+    ["tools[0]", "meaning"],
+  ]);
+});
+
+Deno.test("a model's calls of them are items of their kind, whole and streamed", () => {
+  // A function of the caller has the name already.
+  const taken = { type: "function", name: "shell", parameters: { type: "object" } };
+  const written: [unknown[], string, { status: string }, object][] = [
+    [[patch], JSON.stringify(operation), patchCall, { operation: {} }],
+    [[shell, taken], '{"commands":["ls","false"]}', shellCall, { action: { commands: [] } }],
+  ];
+  for (const [tools, input, call, opened] of written) {
+    const request = decode([], tools);
+    const { name } = request.tools[0]!;
+    assert.notEqual(name, "shell");
+    const events: CanonicalEvent[] = [
+      { type: "start", id: "x", model: "m", created: 0 },
+      {
+        ...{ type: "block-start", choice: 0, block: 0 },
+        content: { kind: "tool-call", id: "call_1", name, custom: false },
+      },
+      { type: "block-delta", choice: 0, block: 0, text: input.slice(0, 9) },
+      { type: "block-delta", choice: 0, block: 0, text: input.slice(9) },
+      { type: "block-end", choice: 0, block: 0 },
+      { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
+    ];
+    const context = {
+      ...{ id: (prefix: string) => `${prefix}1`, created: 0, model: "m", body: {} },
+      ...{ request, showUsage: true, inputTokens: 1 },
+    };
+    const whole = encodeAnswer(foldEvents(events), context) as { output: unknown[] };
+    assert.deepEqual(whole.output, [call]);
+    const encoder = createStreamEncoder(context);
+    const frames = events.map((event) => encoder.encode(event)).join("") + encoder.end();
+    const sent = [...frames.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+    assert.deepEqual(
+      sent.filter(({ item }) => item !== undefined).map(({ type, item }) => [type, item]),
+      [
+        ["response.output_item.added", { ...call, status: "in_progress", ...opened }],
+        ["response.output_item.done", call],
+      ],
+    );
+  }
+});
