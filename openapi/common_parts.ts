@@ -152,7 +152,7 @@ export const commonHeaders = {
   },
   "X-Should-Retry": {
     description:
-      "`false` if a retry fails until somebody replaces a key or raises a quota; otherwise what the vendor says about a retry. Absent if another model may answer it.",
+      "`false` if a retry fails until somebody replaces a key or raises a quota; otherwise what the vendor says about a retry, and `true` after its 409, which is a 400 here. Absent if another model may answer it.",
     schema: { type: "string", enum: ["true", "false"] },
   },
   "X-Translation-Loss": {

@@ -1,4 +1,4 @@
-/** `apply_patch` and a local `shell`, as OpenAI's agents library offers them (Python, 0.10). */
+/** `apply_patch` and a local `shell`, as OpenAI's agents library offers them (Python, 0.24). */
 import assert from "@std/assert";
 import { finish } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
