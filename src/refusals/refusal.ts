@@ -49,9 +49,8 @@ export interface RefusalSpan {
   to: Date;
 }
 
-/** Filters for a list of refused requests. */
+/** Filters for refused requests, in lists and counts. */
 export interface RefusalFilter {
-  requestId?: string;
   code?: string;
   apiKeyId?: string;
   /** Empty: none. */
@@ -59,6 +58,8 @@ export interface RefusalFilter {
 }
 
 export interface RefusalPageQuery extends RefusalSpan, RefusalFilter {
+  /** Counts have no ids. */
+  requestId?: string;
   limit: number;
   /** The last row of the page before. */
   after?: { at: Date; id: string };

@@ -155,6 +155,9 @@ Deno.test("what stands in a refused request is text on the page", async () => {
   // A file of other days would pass for the one that was asked for.
   const file = await owner.get(`${list}/csv?range=1y&code=x`);
   assert.equal(file.location, `${list}?range=1y&code=x`);
+  // Requests are counted without their ids.
+  const counts = await owner.get(`${list}/csv?counts=code&request=id-bold`);
+  assert.equal(counts.location, `${list}?counts=code&request=id-bold`);
 });
 
 Deno.test("requests that were refused for a blank in the model's name are found by it", async () => {

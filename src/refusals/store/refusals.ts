@@ -20,8 +20,15 @@ export function createRefusalStore(database: Database): RefusalStore {
         if (rows.length > 0) await tx.query(insertRows, [JSON.stringify(rows.map(writeRow))]);
         if (counts.length > 0) await tx.query(addCounts, [JSON.stringify(counts.map(writeCount))]);
       }),
-    async list({ limit, after, ...query }) {
-      const { rows: listed, where, params } = conditions(query);
+    async list({ limit, after, requestId, ...query }) {
+      const { where, params } = conditions(query);
+      // `offset 0` makes the planner use the index of request ids: for a short list of the latest it
+      // would rather scan by time, where there may be no such request.
+      const listed = requestId === undefined
+        ? "refusals"
+        : `(select * from refusals where account_id = $1 and request_id = $${
+          params.push(requestId)
+        } offset 0) as refusals`;
       const rows = await database.query(
         `select id, created_at, request_id, http_status, code, param, model, api_key_id, endpoint
          from ${listed} where ${where}
@@ -75,22 +82,15 @@ export function createRefusalStore(database: Database): RefusalStore {
  * Builds the conditions of a query. Counts have the start of their hour, so spans are whole hours.
  */
 function conditions(
-  { accountId, from, to, requestId, code, apiKeyId, model }: RefusalSpan & RefusalFilter,
-): { rows: string; where: string; params: (number | Date | string)[] } {
+  { accountId, from, to, code, apiKeyId, model }: RefusalSpan & RefusalFilter,
+): { where: string; params: (number | Date | string)[] } {
   const params: (number | Date | string)[] = [accountId, from, to];
   const add = (value: string) => `$${params.push(value)}`;
   const parts = ["account_id = $1", "created_at >= $2", "created_at < $3"];
-  // `offset 0` makes the planner use the index of request ids: for a short list of the latest it
-  // would rather scan by time, where there may be no such request.
-  const rows = requestId !== undefined
-    ? `(select * from refusals where account_id = $1 and request_id = ${
-      add(requestId)
-    } offset 0) as refusals`
-    : "refusals";
   if (code !== undefined) parts.push(`code = ${add(code)}`);
   if (apiKeyId !== undefined) parts.push(`api_key_id = ${add(apiKeyId)}`);
   if (model !== undefined) parts.push(`coalesce(model, '') = ${add(model)}`);
-  return { rows, where: parts.join(" and "), params };
+  return { where: parts.join(" and "), params };
 }
 
 /** Sums in the database: sending a row costs as much as reading ten, and a step has many hours. */

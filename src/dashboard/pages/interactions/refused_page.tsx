@@ -3,6 +3,7 @@ import type { RefusalRecorder } from "../../../refusals/refusal_recorder.ts";
 import {
   refusalDays,
   type RefusalFilter,
+  type RefusalPageQuery,
   type RefusalRow,
   type RefusalSpan,
   type RefusalStore,
@@ -52,10 +53,14 @@ export function refusedRoutes(app: Routes, ctx: PageContext): void {
 /** Answers with the view's listed requests as CSV, or with `counts` how many had each value. */
 async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const view = readView(request);
-  if (view.problem !== undefined) return redirect(viewAddress(refusedPath, request.fields));
+  const counted = dimensions.find(({ name }) => name === request.query("counts"));
+  // Of one request there are no counts; those of all would pass for its.
+  const isCountOfOne = counted !== undefined && view.filter.requestId !== undefined;
+  if (view.problem !== undefined || isCountOfOne) {
+    return redirect(viewAddress(refusedPath, request.fields));
+  }
   const { refusalStore, refusalRecorder } = ctx.refusals;
   await refusalRecorder.flush();
-  const counted = dimensions.find(({ name }) => name === request.query("counts"));
   if (counted === undefined) {
     const query = listedQuery(view, request.now);
     const read = (after: RefusalRow | undefined, limit: number) =>
@@ -109,11 +114,13 @@ const fields = [
   { name: "model", filter: "model", label: "Model" },
 ] as const;
 
+type ViewFilter = RefusalFilter & Pick<RefusalPageQuery, "requestId">;
+
 interface RefusedView extends RefusalSpan {
   range: string;
   /** What is wrong with the address's range; seven days are shown then. */
   problem: string | undefined;
-  filter: RefusalFilter;
+  filter: ViewFilter;
   /** The address's fields, read and cleaned. */
   params: URLSearchParams;
 }
@@ -122,7 +129,7 @@ function readView(request: PageRequest): RefusedView {
   const asked = request.query("range") ?? "";
   const existing = spans.find(([value]) => value === asked);
   const [range, , hours] = existing ?? spans[1];
-  const filter: RefusalFilter = {};
+  const filter: ViewFilter = {};
   const params = new URLSearchParams({ range });
   for (const { name, filter: key } of fields) {
     const text = request.query(name);
