@@ -1,4 +1,5 @@
 import { chunksOf, valuesByName } from "../base/lists.ts";
+import { Turns } from "../base/turns.ts";
 import {
   type LabelStep,
   type LabelSum,
@@ -8,6 +9,7 @@ import {
 } from "./label_step.ts";
 import type { LabelSumStore, StepSlice, StoredSums } from "./label_sums.ts";
 import {
+  addRecordTo,
   type LabelRecord,
   type RankSums,
   readRecord,
@@ -46,6 +48,8 @@ type HeldRecord = LabelRecord & { value?: string };
 const maxSlices = 1000;
 /** Steps whose records one statement reads, when whole steps are read. */
 const wholeAtOnce = 10;
+/** Records, names or values that are handled at once; calls get their turn in between. */
+const handledAtOnce = 500;
 type ShownValue = UsageValue & { costs: Map<number, bigint> };
 
 /** The position of a shown value in a step, and its rank among the shown values. */
@@ -73,10 +77,11 @@ export class ShownValues {
     readonly slots: ValueSlots,
     readonly steps: readonly HeldSums[],
     readonly shown: readonly number[],
+    readonly turns = new Turns(),
   ) {
     this.#sums = valuesByName(labelSums, () => new Float64Array(shown.length));
     this.#columns = recordSums.map((sum) => this.#sums[sum]);
-    this.#costs = shown.map(() => new Map());
+    this.#costs = shown.length > maxWithCosts ? [] : shown.map(() => new Map());
     this.#names = shown.map(() => undefined);
   }
 
@@ -95,24 +100,23 @@ export class ShownValues {
       this.#addRanks(step, positions);
       if (!step.rest.isStored) this.#addWhole(step.rest, positions);
       else if (positions.length > 0) inStore.push({ rest: step.rest, positions });
+      await this.turns.pause();
     }
     if (!await this.#addStored(inStore) || !await this.#readNames()) return undefined;
-    return this.#values();
+    return await this.#values();
   }
 
   #addRanks(
     { atMs, sums: { calls, costNanos, more } }: HeldSums,
     positions: readonly Position[],
   ): void {
-    const hasCosts = this.shown.length <= maxWithCosts;
     for (const { at, rank } of positions) {
       const added = more.get(at);
       const cost = costNanos[at]! + (added?.costNanos ?? 0);
       this.#sums.calls[rank]! += calls[at]! + (added?.calls ?? 0);
       this.#sums.costNanos[rank]! += cost;
-      if (!hasCosts) continue;
-      const costs = this.#costs[rank]!;
-      costs.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(cost));
+      const costs = this.#costs[rank];
+      costs?.set(atMs, (costs.get(atMs) ?? 0n) + BigInt(cost));
     }
   }
 
@@ -129,13 +133,19 @@ export class ShownValues {
   async #addStored(
     inStore: readonly { rest: StoredRest; positions: Position[] }[],
   ): Promise<boolean> {
-    const lacking = inStore.flatMap(({ rest, positions }) =>
-      positions.filter(({ at }) => !recordOf(rest, at)).map(({ at }) => ({ rest, at }))
-    );
+    const lacking: { rest: StoredRest; at: number }[] = [];
+    for (const { rest, positions } of inStore) {
+      if (lacking.length > maxSlices) break;
+      await this.#inTurns(positions, ({ at }) => {
+        if (!recordOf(rest, at)) lacking.push({ rest, at });
+      });
+    }
     if (lacking.length <= maxSlices) {
       if (!await this.#readRecords(lacking)) return false;
       for (const { rest, positions } of inStore) {
-        for (const { at, rank } of positions) this.#addRecord(rest, recordOf(rest, at)!, rank);
+        await this.#inTurns(positions, ({ at, rank }) => {
+          this.#addRecord(rest, recordOf(rest, at)!, rank);
+        });
       }
       return true;
     }
@@ -145,9 +155,12 @@ export class ShownValues {
         const bytes = all[nth];
         if (!bytes) return false;
         const length = recordBytes(rest.layout);
-        for (const { at, rank } of positions) {
-          this.#addRecord(rest, readRecord(rest.layout, bytes, at * length), rank);
-        }
+        await this.#inTurns(positions, ({ at, rank }) => {
+          const record = { layout: rest.layout, bytes, from: at * length };
+          addRecordTo(this.#columns, rank, record);
+          if (this.#names[rank] !== undefined || this.#unnamed.has(rank)) return;
+          this.#unnamed.set(rank, { rest, record: readRecord(rest.layout, bytes, record.from) });
+        });
       }
     }
     return true;
@@ -196,9 +209,9 @@ export class ShownValues {
       for (const [nth, [_, ofStep]] of some.entries()) {
         const bytes = all[nth];
         if (!bytes) return false;
-        for (const [rank, { record: { name: { from, length } } }] of ofStep) {
+        await this.#inTurns(ofStep, ([rank, { record: { name: { from, length } } }]) => {
           this.#names[rank] = decoder.decode(bytes.subarray(from, from + length));
-        }
+        });
       }
     }
     return true;
@@ -221,20 +234,32 @@ export class ShownValues {
     return found;
   }
 
-  #values(): ShownValue[] {
+  async #values(): Promise<ShownValue[]> {
     const sumOf = (name: LabelSum, rank: number) => this.#sums[name][rank]!;
-    const values = this.shown.map((_, rank): ShownValue => ({
-      ...usageBy(
-        (name) => sumOf(name, rank),
-        (name) => BigInt(sumOf(name, rank)),
-        noUsage.latency,
-      ),
-      ...{ value: this.#names[rank]!, costs: this.#costs[rank]! },
-    }));
+    const values: ShownValue[] = [];
+    await this.#inTurns(this.shown, () => {
+      const rank = values.length;
+      values.push({
+        ...usageBy(
+          (name) => sumOf(name, rank),
+          (name) => BigInt(sumOf(name, rank)),
+          noUsage.latency,
+        ),
+        ...{ value: this.#names[rank]!, costs: this.#costs[rank] ?? new Map() },
+      });
+    });
     // Equal ones are sorted by name, to be easy to find.
     return values.sort((a, b) =>
       Number(b.costNanos - a.costNanos) || b.calls - a.calls || (a.value < b.value ? -1 : 1)
     );
+  }
+
+  /** Handles each element; a download has a million records. */
+  async #inTurns<T>(all: readonly T[], handle: (one: T) => void): Promise<void> {
+    for (const some of chunksOf(all, handledAtOnce)) {
+      for (const one of some) handle(one);
+      await this.turns.pause();
+    }
   }
 }
 
