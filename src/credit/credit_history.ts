@@ -12,4 +12,9 @@ export interface CreditEntry {
 export interface CreditHistory {
   /** Lists the latest first; `before` is the last id of the previous page. */
   latest(accountId: number, limit: number, before?: bigint | null): Promise<CreditEntry[]>;
+  /**
+   * Lists the latest `limit` grants and the latest `limit` corrections, the latest first: a
+   * repricing writes a correction for each call, behind which no grant would be among the latest.
+   */
+  latestOfEachKind(accountId: number, limit: number): Promise<CreditEntry[]>;
 }

@@ -261,6 +261,15 @@ eachDatabase("what happens to one account's credit leaves another's as it is", a
     await readCreditLevels(db, [accountId]),
     new Map([[accountId, { balanceNanos: 85n, lastGrantNanos: 100n }]]),
   );
+  // A repricing writes one correction for each call.
+  const repriced = { note: "repriced" };
+  await ledger.adjust(accountId, 1n, repriced);
+  await ledger.grant(accountId, 50n);
+  for (const nanos of [2n, 3n]) await ledger.adjust(accountId, nanos, repriced);
+  const latest = await createCreditHistory(db).latestOfEachKind(accountId, 3);
+  assert.deepEqual(latest.map(({ kind, nanos }) => [kind, nanos]), [
+    ...[["adjust", 3n], ["adjust", 2n], ["grant", 50n], ["adjust", 1n], ["grant", 100n]],
+  ]);
   assert.deepEqual(await ledger.check(), []);
   // `pass` moves the time of every lease.
   await pass(db, -151);

@@ -175,7 +175,8 @@ const reads: Reads = {
   ],
   // All of them on the embedded database, which has no statistics of a table below half a megabyte.
   "audit log": [500, ({ audit }) => audit.list(accountId, { before: null, limit: 51 })],
-  "credit": [30, ({ history }) => history.latest(accountId, 20)],
+  "credit": [3 * 20 + 10, ({ history }) => history.latestOfEachKind(accountId, 20)],
+  "file of credit, a page": [30, ({ history }) => history.latest(accountId, 20)],
   "balance and last grant, for webhooks": [3, ({ creditLevels }) => creditLevels([accountId])],
 };
 

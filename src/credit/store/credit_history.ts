@@ -1,24 +1,41 @@
 import type { CreditEntry, CreditHistory } from "../credit_history.ts";
-import type { Queryable } from "../../database/database.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
 
 export function createCreditHistory(database: Queryable): CreditHistory {
   return {
     async latest(accountId, limit, before = null) {
       const rows = await database.query(
-        `select id, kind, amount_nanos, note, created_at from ledger_entries
+        `select ${columns} from ledger_entries
          where account_id = $1 and kind in ('grant', 'adjust') and amount_nanos <> 0
            and ($3::bigint is null or id < $3::bigint)
          order by id desc limit $2`,
         [accountId, limit, before],
       );
-      return rows.map((row) => ({
-        id: row.id as bigint,
-        kind: row.kind as CreditEntry["kind"],
-        nanos: row.amount_nanos as bigint,
-        note: row.note as string | null,
-        at: row.created_at as Date,
-      }));
+      return rows.map(readEntry);
     },
+    async latestOfEachKind(accountId, limit) {
+      const latest = (kind: CreditEntry["kind"]) =>
+        `(select ${columns} from ledger_entries
+          where account_id = $1 and kind = '${kind}' and amount_nanos <> 0
+          order by id desc limit $2)`;
+      const rows = await database.query(
+        `${latest("grant")} union all ${latest("adjust")} order by id desc`,
+        [accountId, limit],
+      );
+      return rows.map(readEntry);
+    },
+  };
+}
+
+const columns = "id, kind, amount_nanos, note, created_at";
+
+function readEntry(row: SqlRow): CreditEntry {
+  return {
+    id: row.id as bigint,
+    kind: row.kind as CreditEntry["kind"],
+    nanos: row.amount_nanos as bigint,
+    note: row.note as string | null,
+    at: row.created_at as Date,
   };
 }
 

@@ -11,6 +11,7 @@ import { capColumns, keysWithSpend } from "./keys.tsx";
 import { settingsPage } from "../settings/settings_page.tsx";
 
 const address = "/dashboard/settings/limits";
+/** The most grants, and the most corrections. */
 const shownEntries = 20;
 const shownKeys = 50;
 
@@ -20,7 +21,7 @@ export function limitRoutes(app: Routes, ctx: PageContext): void {
     const { accountId } = request;
     const [credit, entries, capped, operatorAccountId] = await Promise.all([
       ctx.credit(accountId),
-      ctx.creditHistory.latest(accountId, shownEntries),
+      ctx.creditHistory.latestOfEachKind(accountId, shownEntries),
       ctx.keys.list(accountId, { isCapped: true, limit: shownKeys + 1 }),
       ctx.operatorAccountId(),
     ]);
@@ -98,20 +99,7 @@ function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request,
           Reserved for calls in flight
         </Tile>
       </div>
-      {entries.length === 0
-        ? <p class="muted">No credit has been granted yet.</p>
-        : (
-          <Table label="Grants and corrections" head={creditHead} csv={`${address}/credit/csv`}>
-            {entries.map(({ kind, nanos, note, at }) => (
-              <tr>
-                <TimeCell at={at} now={request.now} />
-                <td>{kind === "grant" ? "Grant" : "Correction"}</td>
-                <td class="number" title={exactUsd(nanos)}>{usd(nanos)}</td>
-                <td class="wide">{note ?? <span class="muted">–</span>}</td>
-              </tr>
-            ))}
-          </Table>
-        )}
+      <CreditEntries entries={entries} now={request.now} />
       <p class="hint narrow">
         Credit is granted by the operator{adminCommand === undefined ? "." : (
           <>
@@ -119,6 +107,34 @@ function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request,
           </>
         )} Calls with a vendor key of your own aren't charged to it.
       </p>
+    </>
+  );
+}
+
+/** The latest grants and corrections. */
+export function CreditEntries({ entries, now }: { entries: readonly CreditEntry[]; now: Date }) {
+  if (entries.length === 0) return <p class="muted">No credit has been granted yet.</p>;
+  const kinds = Map.groupBy(entries, ({ kind }) => kind);
+  const isCut = kinds.values().some(({ length }) => length === shownEntries);
+  return (
+    <>
+      <Table label="Grants and corrections" head={creditHead} csv={`${address}/credit/csv`}>
+        {entries.map(({ kind, nanos, note, at }) => (
+          <tr>
+            <TimeCell at={at} now={now} />
+            <td>{kind === "grant" ? "Grant" : "Correction"}</td>
+            <td class="number" title={exactUsd(nanos)}>{usd(nanos)}</td>
+            <td class="wide">{note ?? <span class="muted">–</span>}</td>
+          </tr>
+        ))}
+      </Table>
+      {isCut
+        ? (
+          <p class="hint narrow">
+            {`The ${shownEntries} newest grants and the ${shownEntries} newest corrections are shown; the file has all.`}
+          </p>
+        )
+        : null}
     </>
   );
 }
