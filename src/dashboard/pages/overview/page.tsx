@@ -1,15 +1,14 @@
-import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { playgroundKeyId } from "../../../playground/playground_calls.ts";
 import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { nameText } from "../../format.ts";
-import { changeOf, compact, count, duration, percent, usd } from "../../amounts.ts";
+import { count, usd } from "../../amounts.ts";
 import { modelName, type VendorNames } from "../../vendor_names.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
-import { callsAddress } from "./links.ts";
 import { breakdownCsv, stepsCsv } from "./csv.ts";
-import { type BreakdownPart, loadOverview, type Overview, type RequestSums } from "./load.ts";
+import { Figures } from "./figures.tsx";
+import { type BreakdownPart, loadOverview, type Overview } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
@@ -106,7 +105,7 @@ function OverviewBody({ overview, range, by, request, names, vendors }: BodyProp
       )}
       {calls === 0 ? <NoCalls range={range} request={request} /> : (
         <>
-          <Figures overview={overview} range={range} />
+          <Figures overview={overview} range={range} now={request.now} />
           <div class="charts">
             <SpendChart {...charts} />
             <Standing {...{ overview, range, account }} />
@@ -120,68 +119,6 @@ function OverviewBody({ overview, range, by, request, names, vendors }: BodyProp
       {calls === 0 ? <Standing {...{ overview, range, account }} /> : null}
       <Counting erased={overview.erased} />
     </>
-  );
-}
-
-function Figures({ overview: { total, previous }, range }: { overview: Overview; range: Range }) {
-  const calls = callsAddress(range);
-  const failed = callsAddress(range, { status: ["failed", "truncated", "interrupted"] });
-  const rate = (sums: RequestSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
-  const slow = (sums: UsageSums) => sums.latency.percentile(0.95);
-  const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
-  const [from, to] = [previous, total];
-  const change = (before: number, now: number) => changeOf(before, now, asked(from) > 0);
-  return (
-    <ul class="key-figures">
-      <KeyFigure
-        {...{ name: "Spend", value: usd(to.costNanos), href: calls }}
-        change={change(Number(from.costNanos), Number(to.costNanos))}
-      />
-      <KeyFigure
-        {...{ name: "Requests", value: count(to.calls), href: calls }}
-        change={change(from.calls, to.calls)}
-      />
-      <KeyFigure
-        {...{ name: "Error rate", value: percent(notAnswered(to), asked(to)), href: failed }}
-        change={change(rate(from), rate(to))}
-      />
-      <KeyFigure
-        {...{ name: "Latency, p95", value: duration(slow(to)), href: calls }}
-        change={change(slow(from) ?? 0, slow(to) ?? 0)}
-      />
-      <KeyFigure
-        {...{ name: "Tokens", value: compact(tokens(to)), href: calls }}
-        change={change(tokens(from), tokens(to))}
-      />
-    </ul>
-  );
-}
-
-/** Returns the number of calls that ended in an error plus that of refused requests. */
-function notAnswered(sums: RequestSums): number {
-  return errorsOf(sums) + sums.refused;
-}
-
-function asked({ calls, refused }: RequestSums): number {
-  return calls + refused;
-}
-
-interface KeyFigureProps {
-  name: string;
-  value: string;
-  href: string;
-  change: string;
-}
-
-function KeyFigure({ name, value, href, change }: KeyFigureProps) {
-  return (
-    <li>
-      <a href={href}>
-        <span class="muted">{name}</span>
-        <span class="headline">{value}</span>
-        <span class="muted change">{change}</span>
-      </a>
-    </li>
   );
 }
 
@@ -215,7 +152,8 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
         <p>
           Latency percentiles are of completed calls, counted in intervals: at most 19 % off, as a
           rule 2 %. The change under a figure compares it with the preceding period of the same
-          length.
+          length; that of the error rate needs refused calls, so both periods must lie within 30
+          days.
         </p>
         {erased.calls === 0 ? null : (
           <p>
