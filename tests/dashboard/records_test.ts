@@ -280,6 +280,11 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
     (await owner.get("/dashboard/cohorts/show?id=unknown")).text,
     /No calls in this time/,
   );
+  const odd = await owner.get(`${path}&span=365`);
+  assert.match(odd.text, /role="alert">“365” is not a range. The last 30 days are shown/);
+  assert.doesNotMatch((await owner.get(`${path}&span=`)).text, /role="alert"/);
+  const file = await owner.get("/dashboard/cohorts/show/csv?id=other&span=365&table=outcomes");
+  assert.equal(file.location, "/dashboard/cohorts/show?id=other&span=365&table=outcomes");
   const none = await owner.get("/dashboard/cohorts/show");
   assert.deepEqual([none.status, none.location], [303, "/dashboard/cohorts"]);
   for (const wrong of ["?id=", `?id=${"x".repeat(300)}`, "?id=%00"]) {

@@ -8,6 +8,7 @@ import { NotFound, type Page, type PageContext, type PageRequest, redirect } fro
 import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
+import { noRange } from "../overview/range.ts";
 import { CohortComparison, dollars } from "./cohort_comparison.tsx";
 import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
@@ -29,12 +30,22 @@ type Span = (typeof spans)[number];
 /** How many names are suggested for a comparison; others can be typed. */
 const offeredNames = 100;
 
+function askedSpan(request: PageRequest): Span | undefined {
+  return spans.find(({ name }) => name === request.query("span"));
+}
+
+/** Says that an address has a span that there isn't; the last 30 days are shown then. */
+export function spanProblem(request: PageRequest): string | undefined {
+  const asked = request.query("span") ?? "";
+  return asked === "" || askedSpan(request) ? undefined : noRange(asked);
+}
+
 /** Loads what the page shows of one cohort, or of two. */
 export async function loadCohort(ctx: PageContext, request: PageRequest) {
   const [id, checked, ...more] = request.fields.getAll("id").map(nameOf);
   if (id === undefined) throw new NotFound();
   const other = nameOf(request.query("with")) ?? checked;
-  const span = spans.find(({ name }) => name === request.query("span")) ?? spans[2];
+  const span = askedSpan(request) ?? spans[2];
   const isWhole = request.query("count") === "all";
   await ctx.flushRecords();
   const ids = other === undefined || other === id ? [id] : [id, other];
@@ -74,12 +85,18 @@ export async function cohortPage(
     ...{ from: "", limit: offeredNames, since: request.now, most: 1 },
   });
   const csv = (table: string) => csvAddress(at, table);
+  const problem = spanProblem(request);
   return {
     title: at.other === undefined ? at.id : `${at.id} and ${at.other}`,
     section: "cohorts",
     tabs: spanTabs(at),
     body: (
       <>
+        {problem === undefined ? null : (
+          <p class="notice notice-failed" role="alert">
+            {`${problem} The last 30 days are shown.`}
+          </p>
+        )}
         {hasMore
           ? (
             <p class="notice notice-plain">
