@@ -90,7 +90,7 @@ export async function openListeners(
   const opened = Promise.withResolvers<Handle>();
   const maxByDescriptors = find(
     () => Deno.openSync(config.dataDir),
-    config.databaseUrl === undefined ? maxDatabaseFiles : 0,
+    config.databaseUrl === undefined ? maxDatabaseFiles : () => 0,
   );
   const few = {
     sharers,

@@ -1,10 +1,13 @@
 import type { Queryable, SqlRow, Transaction } from "../database.ts";
 
 /**
- * Max files that the embedded database opens at once: enough for the tables of a few months. Without
- * a limit it keeps up to a thousand open, and breaks if the process may open no more.
+ * Max files that the embedded database opens at once, if the process may open `free` ones: at most
+ * 400, enough for the tables of a few months, and at least the 64 that it can work with. Without a
+ * limit it keeps up to a thousand open, and breaks if the process may open no more.
  */
-export const maxDatabaseFiles = 400;
+export function maxDatabaseFiles(free: number): number {
+  return Math.max(64, Math.min(400, Math.floor(free / 4)));
+}
 
 /** The arguments of `Queryable.query`, and of `Transaction.copyIn`. */
 export type Statement = Parameters<Queryable["query"]>;

@@ -1,4 +1,5 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
+import { freeDescriptors } from "../../base/descriptors.ts";
 import { answerQuestions } from "../../base/request_thread.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
@@ -113,6 +114,9 @@ function databaseOf(open: OpenDatabase): Database {
  */
 const sharedBuffers = "16MB";
 
+/** With this many free descriptors the database may open as many files as it ever does. */
+const maxProbed = 1_600;
+
 /**
  * Opens a database's directory. A new one is filled under another name and renamed, so that a
  * killed start leaves no incomplete database. If the directory holds something else, the rename
@@ -127,12 +131,13 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
     syncFolder(directory.slice(0, directory.lastIndexOf("/")) || "/");
   }
   const startParams = synced(GuardedPGlite.defaultStartParams);
+  const free = freeDescriptors(() => Deno.openSync(directory), maxProbed);
   const database = new GuardedPGlite({
     fs: new SyncedFiles(directory),
     startParams: [
       ...startParams,
       ...["-c", `shared_buffers=${sharedBuffers}`],
-      ...["-c", `max_files_per_process=${maxDatabaseFiles}`],
+      ...["-c", `max_files_per_process=${maxDatabaseFiles(free)}`],
     ],
   });
   await database.waitReady;
