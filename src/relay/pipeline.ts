@@ -411,7 +411,8 @@ async function askCandidate<M extends CallMeter>(
       const hasOtherKey = vendorCall.restAnsweringKey(fault);
       if (!hasOtherKey || hasProduced(call) || budgetOf(call, isLast).left <= 0) {
         noteFailure(targetHealth, vendorCall, fault);
-        throw thrown === fault ? vendorCall.lastFault(fault) : thrown;
+        const last = vendorCall.lastFault(fault);
+        throw thrown instanceof StreamFailure ? new StreamFailure(last, thrown.status) : last;
       }
       call.moveTo(plan);
     }

@@ -10,6 +10,7 @@ import { createRealModels } from "../routing/real_models.ts";
 import { createRouteTable } from "../routing/route.ts";
 import { TargetHealth } from "../routing/target_health.ts";
 import { resolveUnified } from "../vendors/model_name.ts";
+import { KeyPool } from "../vendors/key_pool.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
 import { Line, MemoryLedger } from "../../tests/support/memory_ledger.ts";
@@ -330,6 +331,20 @@ Deno.test("a model that wasn't asked may answer a retry, too", () => {
   const refused = new Fault("upstream_quota_exhausted");
   assert.equal((lastFailure([refused], false) as Fault).isOneOfSeveral, false);
   assert.equal((lastFailure([refused], true) as Fault).isOneOfSeveral, true);
+});
+
+Deno.test("a stream's first event about one of several keys is a rate limit, as a whole answer's is", async () => {
+  const pool = new KeyPool("vendor-b", [new Secret("k1"), new Secret("k2")], {
+    clock: new FakeClock(),
+    log,
+  });
+  const replaced = { keyPools: { of: () => pool } } as never;
+  const quota = "upstream_quota_exhausted";
+  for (const execute of [failing(quota), streamed([], 5, new Fault(quota))]) {
+    const { reply, rows } = await run([{ ...first, execute }], undefined, replaced);
+    assert.equal((reply as Fault).code, "upstream_rate_limited");
+    assert.deepEqual(rows.map(({ errorCode }) => errorCode), ["upstream_rate_limited"]);
+  }
 });
 
 Deno.test("a stream that fails after its first byte is not asked of the next candidate", async () => {
