@@ -81,6 +81,7 @@ const failures: readonly Failure[] = [
     ...bad,
     code: "invalid_request",
     message: /^conflict$/,
+    shouldRetry: "true",
   },
   {
     name: "401",
