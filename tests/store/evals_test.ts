@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import type { ClaimedRun, EvalItem, EvalWork } from "../../src/evals/eval.ts";
+import type { Database } from "../../src/database/database.ts";
 import { createEvalWork } from "../../src/evals/store/eval_work.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
@@ -145,13 +146,7 @@ eachDatabase(
     const run = (await work.claim({ runs: [], accounts: [] }))!;
     const beside = (await work.claim({ runs: [run.evalRunId], accounts: [run.accountId] }))!;
     const [item, next] = (await work.items(run, -1, 2)) as [EvalItem, EvalItem];
-    const rowsOf = async ({ evalRunId }: ClaimedRun) =>
-      (await database.query(
-        `select r::text as text from eval_runs r where eval_run_id = $1
-         union all select i::text from eval_items i where eval_run_id = $1 order by 1`,
-        [evalRunId],
-      )).map(({ text }) => text);
-    const [besideBefore, before] = [await rowsOf(beside), await rowsOf(run)];
+    const [besideBefore, before] = [await rowsOf(database, beside), await rowsOf(database, run)];
     const wait = { ms: 0, code: "insufficient_credits", message: "no credit" } as const;
     const cost = { costNanos: 7n, unpricedCalls: 0 };
     const done = { outcome: "passed", reason: null, results: [], finishedAt: new Date() } as const;
@@ -162,7 +157,7 @@ eachDatabase(
     await elsewhere.pause(run, wait);
     await elsewhere.release(run);
     await elsewhere.end(run, "done");
-    assert.deepEqual(await rowsOf(run), before);
+    assert.deepEqual(await rowsOf(database, run), before);
 
     await work.begin(run, item);
     await work.begin(run, item);
@@ -197,7 +192,7 @@ eachDatabase(
     await work.end(run, "failed", error);
     const ended = await world.run(run.evalRunId);
     assert.deepEqual([ended.state, ended.error, ended.waiting], ["failed", error, null]);
-    assert.deepEqual(await rowsOf(beside), besideBefore);
+    assert.deepEqual(await rowsOf(database, beside), besideBefore);
 
     await world.evals.cancel(other, beside.evalRunId);
     await work.pause(beside, wait);
@@ -205,3 +200,13 @@ eachDatabase(
     assert.equal(await work.stateOf(beside), "cancelled", "what was cancelled stays so");
   },
 );
+
+/** A run and its items, each as text. */
+async function rowsOf(database: Database, { evalRunId }: ClaimedRun): Promise<string[]> {
+  const rows = await database.query(
+    `select r::text as text from eval_runs r where eval_run_id = $1
+     union all select i::text from eval_items i where eval_run_id = $1 order by 1`,
+    [evalRunId],
+  );
+  return rows.map(({ text }) => String(text));
+}

@@ -52,6 +52,15 @@ eachDatabase("grants and adjustments make the balance, and those with a name onc
   assert.equal(await ledger.adjust(accountId, -usd, { note: "price", operationId: "a" }), 4n * usd);
   await assert.rejects(ledger.grant(accountId, 0n), RangeError);
   assert.equal((await ledger.show(accountId)).balanceNanos, 4n * usd);
+  // A repricing writes one correction for each call.
+  await ledger.grant(accountId, 50n);
+  for (const nanos of [2n, 3n]) await ledger.adjust(accountId, nanos, { note: "repriced" });
+  const latest = await createCreditHistory(db).latestOfEachKind(accountId, 3);
+  assert.deepEqual(latest.map(({ kind, nanos }) => [kind, nanos]), [
+    ...[["adjust", 3n], ["adjust", 2n], ["grant", 50n], ["adjust", -usd], ["grant", 5n * usd]],
+  ]);
+  const few = await createCreditHistory(db).latestOfEachKind(accountId, 1);
+  assert.deepEqual(few.map(({ nanos }) => nanos), [3n, 50n]);
   assert.deepEqual(await ledger.check(), []);
 });
 
@@ -261,15 +270,6 @@ eachDatabase("what happens to one account's credit leaves another's as it is", a
     await readCreditLevels(db, [accountId]),
     new Map([[accountId, { balanceNanos: 85n, lastGrantNanos: 100n }]]),
   );
-  // A repricing writes one correction for each call.
-  const repriced = { note: "repriced" };
-  await ledger.adjust(accountId, 1n, repriced);
-  await ledger.grant(accountId, 50n);
-  for (const nanos of [2n, 3n]) await ledger.adjust(accountId, nanos, repriced);
-  const latest = await createCreditHistory(db).latestOfEachKind(accountId, 3);
-  assert.deepEqual(latest.map(({ kind, nanos }) => [kind, nanos]), [
-    ...[["adjust", 3n], ["adjust", 2n], ["grant", 50n], ["adjust", 1n], ["grant", 100n]],
-  ]);
   assert.deepEqual(await ledger.check(), []);
   // `pass` moves the time of every lease.
   await pass(db, -151);

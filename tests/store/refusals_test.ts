@@ -1,9 +1,15 @@
 /** Refused calls: written in batches, bounded, stored for their retention time, and per account. */
 import assert from "@std/assert";
-import type { RefusalCount, RefusedRequest } from "../../src/refusals/refusal.ts";
+import type {
+  RefusalCount,
+  RefusalSpan,
+  RefusalStore,
+  RefusedRequest,
+} from "../../src/refusals/refusal.ts";
 import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createRefusals } from "../../src/refusals/wire.ts";
+import type { Database } from "../../src/database/database.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { newAccount } from "./samples.ts";
@@ -51,14 +57,7 @@ eachDatabase(
     );
     assert.equal(all[0]!.model!.length, 120);
     assert.equal(all[1]!.model, undefined);
-    const pages = [];
-    let after: { at: Date; id: string } | undefined;
-    for (;;) {
-      const page = await store.list({ ...query, limit: 7, ...(after ? { after } : {}) });
-      pages.push(...page.map(({ requestId }) => requestId));
-      if (page.length < 7) break;
-      after = page.at(-1)!;
-    }
+    const pages = await readPages(store, query);
     assert.deepEqual(pages, all.map(({ requestId }) => requestId));
     assert.equal(await store.total(query), 30);
     const another = { accountId: theirs, ...span };
@@ -82,16 +81,7 @@ eachDatabase(
       await store.steps({ ...query, to: third! }, [first!, second!]),
       steps.slice(0, 2),
     );
-    assert.equal((await store.list({ ...query, limit: 5, requestId: "id 3" })).length, 1);
-    assert.equal((await store.list({ ...query, limit: 5, requestId: "theirs" })).length, 0);
-    assert.equal((await store.list({ ...query, limit: 5, model: "" })).length, 1);
-    assert.equal(
-      (await store.list({ ...query, limit: 50, code: "rate_limit_exceeded" })).length,
-      10,
-    );
-    assert.equal(await store.total({ ...query, code: "rate_limit_exceeded" }), 10);
-    assert.equal(await store.total({ ...query, apiKeyId: "key 1" }), 30);
-    assert.equal(await store.total({ ...query, apiKeyId: "key 2" }), 0);
+    await assertFiltered(store, query);
     // Counts have whole hours: the first one of a span counts, the one that begins at its end not.
     const hour = new Date(now.getTime() - now.getTime() % 3_600_000);
     const ofHour = await store.steps({ ...query, from: hour }, [hour]);
@@ -103,17 +93,49 @@ eachDatabase(
         { at: third, refused: steps[2]!.refused - 1 },
       ].filter(({ refused }) => refused > 0),
     );
-    // More than one statement removes.
-    const old = new Date(now.getTime() - 31 * day);
-    await store.add(Array.from({ length: 1100 }, () => refusal(ours, { at: old })), []);
-    const later = { now: () => new Date(now.getTime() + 10.5 * day), monotonicMs: () => 0 };
-    await createRefusals({ database, clock: later, log: silent }).sweepRefusals();
-    assert.equal((await store.list({ ...query, limit: 100 })).length, 20);
-    assert.equal(await store.total(query), 20);
-    const ended = { accountId: ours, from: old, to: now };
-    assert.ok((await store.list({ ...ended, limit: 1100 })).every(({ at }) => at > old));
+    await assertSwept(database, query);
   },
 );
+
+/** The ids of all requests, seven a page. */
+async function readPages(store: RefusalStore, query: RefusalSpan): Promise<string[]> {
+  const pages: string[] = [];
+  let after: { at: Date; id: string } | undefined;
+  for (;;) {
+    const page = await store.list({ ...query, limit: 7, ...(after ? { after } : {}) });
+    pages.push(...page.map(({ requestId }) => requestId));
+    if (page.length < 7) return pages;
+    after = page.at(-1)!;
+  }
+}
+
+async function assertFiltered(store: RefusalStore, query: RefusalSpan): Promise<void> {
+  assert.equal((await store.list({ ...query, limit: 5, requestId: "id 3" })).length, 1);
+  assert.equal((await store.list({ ...query, limit: 5, requestId: "theirs" })).length, 0);
+  assert.equal((await store.list({ ...query, limit: 5, model: "" })).length, 1);
+  assert.equal(
+    (await store.list({ ...query, limit: 50, code: "rate_limit_exceeded" })).length,
+    10,
+  );
+  assert.equal(await store.total({ ...query, code: "rate_limit_exceeded" }), 10);
+  assert.equal(await store.total({ ...query, apiKeyId: "key 1" }), 30);
+  assert.equal(await store.total({ ...query, apiKeyId: "key 2" }), 0);
+}
+
+/** Ten and a half days later. */
+async function assertSwept(database: Database, query: RefusalSpan): Promise<void> {
+  const { accountId } = query;
+  const store = createRefusalStore(database);
+  // More than one statement removes.
+  const old = new Date(now.getTime() - 31 * day);
+  await store.add(Array.from({ length: 1100 }, () => refusal(accountId, { at: old })), []);
+  const later = { now: () => new Date(now.getTime() + 10.5 * day), monotonicMs: () => 0 };
+  await createRefusals({ database, clock: later, log: silent }).sweepRefusals();
+  assert.equal((await store.list({ ...query, limit: 100 })).length, 20);
+  assert.equal(await store.total(query), 20);
+  const ended = { accountId, from: old, to: now };
+  assert.ok((await store.list({ ...ended, limit: 1100 })).every(({ at }) => at > old));
+}
 
 eachDatabase(
   "a flood is counted whole and listed in part; a store that is away loses neither",

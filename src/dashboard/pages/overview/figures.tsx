@@ -6,7 +6,7 @@ import type { Overview, RequestSums } from "./load.ts";
 import type { Range } from "./range.ts";
 
 /** The overview's figures, each with its change since the previous period. */
-export function Figures({ overview: { total, previous }, range, now }: {
+export function OverviewFigures({ overview: { total, previous }, range, now }: {
   overview: Pick<Overview, "total" | "previous">;
   range: Range;
   now: Date;

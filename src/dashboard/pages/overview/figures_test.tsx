@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { LatencyHistogram } from "../../../usage/latency_histogram.ts";
 import { noUsage } from "../../../usage/usage_sums.ts";
-import { Figures } from "./figures.tsx";
+import { OverviewFigures } from "./figures.tsx";
 import type { RequestSums } from "./load.ts";
 import { readRange } from "./range.ts";
 
@@ -10,7 +10,7 @@ const now = new Date("2026-11-21T12:00:00Z");
 /** The changes that are shown, by the figure's name. */
 function changes(query: Record<string, string>, total: RequestSums, previous: RequestSums) {
   const range = readRange((name) => query[name], now);
-  const html = String(<Figures overview={{ total, previous }} range={range} now={now} />);
+  const html = String(<OverviewFigures overview={{ total, previous }} range={range} now={now} />);
   const figures = html.matchAll(/class="muted">([^<]*)<.*?class="muted change">([^<]*)</g);
   return new Map([...figures].map(([_, name, change]) => [name, change]));
 }

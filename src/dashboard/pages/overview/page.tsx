@@ -7,7 +7,7 @@ import { modelName, type VendorNames } from "../../vendor_names.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
 import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
 import { breakdownCsv, stepsCsv } from "./csv.ts";
-import { Figures } from "./figures.tsx";
+import { OverviewFigures } from "./figures.tsx";
 import { type BreakdownPart, loadOverview, type Overview } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
 import { type Range, readRange } from "./range.ts";
@@ -105,7 +105,7 @@ function OverviewBody({ overview, range, by, request, names, vendors }: BodyProp
       )}
       {calls === 0 ? <NoCalls range={range} request={request} /> : (
         <>
-          <Figures overview={overview} range={range} now={request.now} />
+          <OverviewFigures overview={overview} range={range} now={request.now} />
           <div class="charts">
             <SpendChart {...charts} />
             <Standing {...{ overview, range, account }} />
