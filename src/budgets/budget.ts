@@ -87,7 +87,8 @@ export interface ChangedLimits {
 export interface BudgetStore {
   /**
    * Creates or replaces a budget. A new one gets `id`, and `prior` returns what calls were charged
-   * before it existed; where that fails first, none is created. Undefined where the account has `budgetLimits.perAccount` already.
+   * before it existed; where that fails first, none is created. Undefined where the account has
+   * `budgetLimits.perAccount` already.
    */
   set(id: string, budget: NewBudget, options: {
     now: Date;

@@ -46,7 +46,6 @@ export class TargetHealth {
 
   /** Whether the target is passed over. False once a trial may begin. */
   isCooling({ id }: Pick<ResolvedModel, "id">): boolean {
-    // Nearly always: nothing has failed.
     const one = this.#troubled.get(id);
     return one !== undefined && this.#isPassedOver(one);
   }
