@@ -137,8 +137,7 @@ export class WorkQueue<Claim> {
   /** Claims nothing more and waits for work under way, at most `ms`. */
   async drain(ms: number): Promise<void> {
     this.#isClosed = true;
-    await this.#claiming?.catch(() => {});
-    await this.#allEnded(ms);
+    await this.#end(ms);
   }
 
   /**
@@ -147,13 +146,18 @@ export class WorkQueue<Claim> {
    */
   async close(ms: number): Promise<void> {
     this.#isClosed = true;
-    await this.#claiming?.catch(() => {});
     for (const { stop } of this.#working.values()) stop.abort();
-    await this.#allEnded(ms);
+    await this.#end(ms);
   }
 
-  async #allEnded(ms: number): Promise<void> {
-    const all = Promise.all([...this.#working.values()].map(({ ended }) => ended));
-    await (ms === Infinity ? all : within(ms, all, undefined));
+  async #end(ms: number): Promise<void> {
+    const ended = this.#allEnded();
+    await (ms === Infinity ? ended : within(ms, ended, undefined, this.#options.setTimer));
+  }
+
+  /** Waits for the claim under way, too, since what it still claims is given back at once. */
+  async #allEnded(): Promise<void> {
+    await this.#claiming?.catch(() => {});
+    await Promise.all([...this.#working.values()].map(({ ended }) => ended));
   }
 }

@@ -86,6 +86,31 @@ Deno.test("while the store hangs at a claim, what this process works on is renew
   assert.deepEqual([queue.working, claims], [[], 2]);
 });
 
+Deno.test("an end waits no longer than it may for a claim at which the store hangs", async () => {
+  for (const isDrain of [false, true]) {
+    const timers = new FakeTimers();
+    const hung = Promise.withResolvers<string[]>();
+    let claims = 0;
+    const { queue, log, ends, settle } = setUp([], {
+      claim: () => ++claims === 1 ? Promise.resolve(["a"]) : hung.promise,
+      setTimer: timers.later,
+    });
+    queue.wake();
+    await settle();
+    let hasEnded = false;
+    void (isDrain ? queue.drain(1000) : queue.close(1000)).then(() => hasEnded = true);
+    if (isDrain) ends.get("a")!.resolve();
+    await settle();
+    assert.deepEqual([log, hasEnded], [[isDrain ? "a done" : "a given back"], false]);
+    timers.advance(1000);
+    await settle();
+    assert.ok(hasEnded);
+    hung.resolve(["late"]);
+    await settle();
+    assert.deepEqual([log.at(-1), queue.size, claims], ["late given back", 0, 2]);
+  }
+});
+
 Deno.test("where the next piece waits for the tick, an end claims nothing", async () => {
   const { queue, ends, settle } = setUp(["a", "b", "c"], { claimsAfterEach: false });
   await queue.tick();
