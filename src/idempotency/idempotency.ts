@@ -157,15 +157,18 @@ class Gate implements Idempotency {
 
   /**
    * Claims and stores what the store has missed, one after the other, so that calls find free
-   * connections.
+   * connections. A claim that fails, such as at a locked id, keeps nothing else from its turn.
    */
   async #catchUp(attempts: readonly InFlightRequest[]): Promise<void> {
+    const failures: unknown[] = [];
     for (const one of attempts) {
-      if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);
+      if (one.isClaimed || one.hasEnded) continue;
+      await this.#claimLate(one).catch((thrown) => failures.push(thrown));
     }
     for (const remembered of this.#memory.unsaved()) {
       await inBackground(this.#writing, this.#save(remembered));
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   async erase(transactionIds: readonly string[]): Promise<number> {

@@ -388,6 +388,28 @@ Deno.test("an id that the store hangs at keeps no other claim from being renewed
   }
 });
 
+Deno.test("a late claim that fails keeps no other claim and no answer from the store", async () => {
+  const { timers, store } = setUpIdempotency();
+  const ofProcess = store.for("a");
+  let isAway = true;
+  const away = () => Promise.reject(new Fault("store_unavailable"));
+  const one = testProcess({
+    ...{ clock: timers.clock, setTimer: timers.later },
+    store: {
+      ...ofProcess,
+      claim: (claim) => isAway || claim.accountId === 1 ? away() : ofProcess.claim(claim),
+      finish: (claim, answer) => isAway ? away() : ofProcess.finish(claim, answer),
+    },
+  });
+  const vendor = () => new Promise<Reply>(() => {});
+  for (const accountId of [1, 2]) void one.idempotent(request({ accountId }), vendor);
+  const answered = request({ accountId: 3 });
+  await one.idempotent(answered, () => Promise.resolve(wholeRun(answered.trace, "t1")));
+  isAway = false;
+  await assert.rejects(one.maintain(), { code: "store_unavailable" });
+  assert.deepEqual([store.rows.size, one.unsaved], [2, 0]);
+});
+
 Deno.test("the end of the process waits for an answer that is just being stored again", async () => {
   const { timers, store } = setUpIdempotency();
   const ofProcess = store.for("a");
