@@ -244,7 +244,11 @@ Deno.test("work in the database's thread shares the database, and a broken one i
   withFolder(async (folder) => {
     await copyMigrated(`${folder}/database`);
     const module = new URL("./programs/swallowing_thread.ts", import.meta.url);
-    const database = await openEmbedded(`${folder}/database`, module);
+    const probed: number[] = [];
+    const database = await openEmbedded(`${folder}/database`, module, () => {
+      probed.push(400);
+      return 400;
+    });
     assert.equal(await database.work!("create table things (x int)"), "done");
     const added = await database.transaction(async (tx) => {
       await tx.query("insert into things values (1)");
@@ -259,6 +263,8 @@ Deno.test("work in the database's thread shares the database, and a broken one i
     const systemError = "do $$ begin raise exception 'no disk' using errcode = '58030'; end $$";
     await assert.rejects(database.work!(systemError), isAway);
     assert.deepEqual(await contents(database), [1, 2]);
+    const [limit] = await database.query("show max_files_per_process");
+    assert.deepEqual([limit?.max_files_per_process, probed], ["100", [400]], "found once");
     assert.equal(await database.work!("insert into things values (3)"), "done");
     assert.deepEqual(await contents(database), [1, 2, 3]);
     await database.close();

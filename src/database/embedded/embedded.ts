@@ -1,11 +1,12 @@
 import { dirname } from "node:path";
+import { freeDescriptors } from "../../base/descriptors.ts";
 import { within } from "../../base/deadline.ts";
 import { programFile, programModule } from "../../base/program_files.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Database, SqlRow, Transaction } from "../database.ts";
 import { strayFilesIn } from "../file_owners.ts";
 import { isDiskFull } from "../full_disk.ts";
-import type { Statement } from "./protocol.ts";
+import { maxDatabaseFiles, type Statement } from "./protocol.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
 
@@ -16,19 +17,23 @@ export const embeddedImage = programFile("src/database/embedded/image/pglite-0.5
 const holdOffMs = 1000;
 /** How long closing waits for an open transaction. */
 const closeMs = 2000;
+/** With this many free descriptors the database may open as many files as it ever does. */
+const maxProbed = 1_600;
 
 /**
  * Opens the embedded database in a directory that this process has claimed; a new one is created from
  * the image. Queries run in a thread, one after the other. If the thread dies or breaks (as after a
  * full disk), waiting queries fail with `Fault("store_unavailable")`, and the next query reopens the
- * database. `module`: a thread's module that calls `serveEmbedded` with work of its own. Throws an
- * Error of one line if the directory can't be opened.
+ * database. `module`: a thread's module that calls `serveEmbedded` with work of its own. `free`: how
+ * many files the process may open; asked once, before there are calls, which would fail while all
+ * descriptors are opened to count them. Throws an Error of one line if the directory can't be opened.
  */
 export async function openEmbedded(
   directory: string,
   module: URL = programModule("src/database/embedded/worker.ts"),
+  free = () => freeDescriptors(() => Deno.openSync(dirname(directory)), maxProbed),
 ): Promise<Database> {
-  const threads = new Threads(directory, module);
+  const threads = new Threads(directory, module, maxDatabaseFiles(free()));
   try {
     await threads.live();
   } catch (thrown) {
@@ -80,7 +85,7 @@ class Threads {
   #holdOff: ReturnType<typeof setTimeout> | undefined;
   #closedOf: string | undefined;
 
-  constructor(readonly directory: string, readonly module: URL) {}
+  constructor(readonly directory: string, readonly module: URL, readonly maxFiles: number) {}
 
   live(): Promise<EmbeddedThread> {
     if (this.#closedOf !== undefined) return Promise.reject(embeddedAway(this.#closedOf));
@@ -96,7 +101,9 @@ class Threads {
 
   async #open(): Promise<EmbeddedThread> {
     try {
-      this.#live = await EmbeddedThread.start(this.directory, embeddedImage, this.module);
+      const { directory, maxFiles, module } = this;
+      const image = embeddedImage.href;
+      this.#live = await EmbeddedThread.start({ directory, image, maxFiles }, module);
       this.#opening = undefined;
       return this.#live;
     } catch (thrown) {

@@ -13,9 +13,16 @@ export function maxDatabaseFiles(free: number): number {
 export type Statement = Parameters<Queryable["query"]>;
 export type CopyStatement = Parameters<Transaction["copyIn"]>;
 
+/** The directory to open; a new one is filled from `image`, the URL of a file. */
+export interface Opening {
+  directory: string;
+  image: string;
+  maxFiles: number;
+}
+
 /** A question to the embedded database's thread. `tx` is the id of an open transaction. */
 export type Ask =
-  | { kind: "open"; directory: string; image: string }
+  | ({ kind: "open" } & Opening)
   | { kind: "query"; tx: number | undefined; statement: Statement }
   | { kind: "copy"; tx: number; statement: CopyStatement }
   | { kind: "begin" }

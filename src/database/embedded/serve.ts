@@ -1,5 +1,4 @@
 import type { PGlite, Transaction } from "@electric-sql/pglite";
-import { freeDescriptors } from "../../base/descriptors.ts";
 import { answerQuestions } from "../../base/request_thread.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
@@ -14,7 +13,7 @@ import {
   type Ask,
   type CopyStatement,
   type EmbeddedMessage,
-  maxDatabaseFiles,
+  type Opening,
   type Statement,
 } from "./protocol.ts";
 import { synced, SyncedFiles } from "./synced_files.ts";
@@ -41,7 +40,7 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
   async function answer(ask: Ask): Promise<Omit<Extract<EmbeddedMessage, { ok: true }>, "ok">> {
     switch (ask.kind) {
       case "open":
-        database = new OpenDatabase(await openDirectory(ask.directory, ask.image));
+        database = new OpenDatabase(await openDirectory(ask));
         work = createWork?.(databaseOf(database));
         return { rows: [] };
       case "query": {
@@ -114,15 +113,12 @@ function databaseOf(open: OpenDatabase): Database {
  */
 const sharedBuffers = "16MB";
 
-/** With this many free descriptors the database may open as many files as it ever does. */
-const maxProbed = 1_600;
-
 /**
  * Opens a database's directory. A new one is filled under another name and renamed, so that a
  * killed start leaves no incomplete database. If the directory holds something else, the rename
  * fails and changes nothing.
  */
-async function openDirectory(directory: string, image: string): Promise<PGlite> {
+async function openDirectory({ directory, image, maxFiles }: Opening): Promise<PGlite> {
   if (!await exists(`${directory}/PG_VERSION`)) {
     const fresh = `${directory}.new`;
     await Deno.remove(fresh, { recursive: true }).catch(() => {});
@@ -131,13 +127,12 @@ async function openDirectory(directory: string, image: string): Promise<PGlite> 
     syncFolder(directory.slice(0, directory.lastIndexOf("/")) || "/");
   }
   const startParams = synced(GuardedPGlite.defaultStartParams);
-  const free = freeDescriptors(() => Deno.openSync(directory), maxProbed);
   const database = new GuardedPGlite({
     fs: new SyncedFiles(directory),
     startParams: [
       ...startParams,
       ...["-c", `shared_buffers=${sharedBuffers}`],
-      ...["-c", `max_files_per_process=${maxDatabaseFiles(free)}`],
+      ...["-c", `max_files_per_process=${maxFiles}`],
     ],
   });
   await database.waitReady;

@@ -1,6 +1,6 @@
 import { RequestThread } from "../../base/request_thread.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { Ask, EmbeddedMessage } from "./protocol.ts";
+import type { Ask, EmbeddedMessage, Opening } from "./protocol.ts";
 
 type Answer = Extract<EmbeddedMessage, { ok: true }>;
 
@@ -12,10 +12,10 @@ export class EmbeddedThread {
   readonly #thread: RequestThread<Ask, EmbeddedMessage>;
 
   /** Opens the directory in a new thread of `module`. Rejects with the reason if it can't be opened. */
-  static async start(directory: string, image: URL, module: URL): Promise<EmbeddedThread> {
+  static async start(opening: Opening, module: URL): Promise<EmbeddedThread> {
     const thread = new EmbeddedThread(module);
     try {
-      await thread.ask({ kind: "open", directory, image: image.href });
+      await thread.ask({ kind: "open", ...opening });
       return thread;
     } catch (thrown) {
       thread.end("it could not be opened");
