@@ -126,6 +126,14 @@ export function storedOutput(json: unknown): { id: string; output: Item[] } | un
   return { id, output: response.output.filter(isRecord) };
 }
 
+/** Types of the calls that a model makes for its caller to run. */
+const modelCalls: ReadonlySet<string> = new Set([
+  "function_call",
+  "custom_tool_call",
+  "apply_patch_call",
+  "shell_call",
+]);
+
 /**
  * Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing.
  * Messages and calls that follow it lose their ids, because of which a vendor would expect the
@@ -138,8 +146,7 @@ export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
       dropped = isUnsealed(item);
       return dropped ? [] : [item];
     }
-    const isModels = item.role === "assistant" || item.type === "function_call" ||
-      item.type === "custom_tool_call";
+    const isModels = item.role === "assistant" || modelCalls.has(String(item.type));
     if (!isModels) dropped = false;
     if (!dropped || item.id === undefined) return [item];
     const { id: _, ...rest } = item;
