@@ -39,6 +39,12 @@ const output: KnownFieldSet = {
   output: part,
   ...knownMark,
 };
+/** `max_output_length` repeats what the caller has applied already. */
+const codingItem: KnownFieldSet = {
+  ...itemFields,
+  ...all("call_id created_by operation action environment output max_output_length"),
+  ...knownMark,
+};
 const textFields: KnownFieldSet = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, KnownFieldSet>> = {
@@ -46,6 +52,10 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   agent_message: { ...itemFields, author: true, recipient: true, content: part },
   function_call: call,
   custom_tool_call: call,
+  apply_patch_call: codingItem,
+  apply_patch_call_output: codingItem,
+  shell_call: codingItem,
+  shell_call_output: codingItem,
   function_call_output: output,
   custom_tool_call_output: output,
   additional_tools: { ...itemFields, role: true, tools: (record) => tool(record) },
@@ -57,6 +67,8 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
 const ofTool: Readonly<Record<string, KnownFieldSet>> = {
   function: { ...all("type name description parameters strict"), ...knownMark },
   custom: { type: true, name: true, description: true, format: true, ...knownMark },
+  apply_patch: { type: true, ...knownMark },
+  shell: { type: true, environment: true, ...knownMark },
 };
 
 const tool = (record: JsonRecord): KnownFieldSet | undefined =>

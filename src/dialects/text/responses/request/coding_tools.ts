@@ -1,4 +1,6 @@
-import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { invalidValue } from "../../../../shared/fault.ts";
+import { textAt } from "../../../kernel/fields.ts";
+import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 
 /**
@@ -92,17 +94,26 @@ export function readCodingCall(
   return { tool, arguments: JSON.stringify(Object.fromEntries(fields)) };
 }
 
-/** Returns the texts of a call's result, one for each command of a shell. */
-export function codingResult({ type, output, status }: JsonRecord): string[] {
+/**
+ * Returns the texts of a call's result, one for each command of a shell. Throws `invalid_value`,
+ * naming the field, where the result has another form: the model would miss what it contains.
+ */
+export function codingResult(item: JsonRecord, path: string): string[] {
+  const { type, output, status } = item;
   if (type === "shell_call_output") {
-    return asList(output).filter(isRecord).map(({ stdout, stderr, outcome }) => {
-      const { type, exit_code } = asRecord(outcome);
+    if (!Array.isArray(output)) throw invalidValue(`${path}.output`, "expected an array");
+    return output.map((command: unknown, index) => {
+      const at = `${path}.output[${index}]`;
+      if (!isRecord(command)) throw invalidValue(at, "expected an object");
+      const stdout = textAt(command, "stdout", at);
+      const stderr = textAt(command, "stderr", at);
+      const { type, exit_code } = asRecord(command.outcome);
       const end = type === "timeout" ? "Timed out." : `Exit code ${exit_code ?? "unknown"}.`;
       const errors = stderr ? `stderr:\n${stderr}` : "";
       return [stdout, errors, end].filter(Boolean).join("\n");
     });
   }
-  return [asString(output) || (status === "failed" ? "The patch failed." : "Done.")];
+  return [textAt(item, "output", path) || (status === "failed" ? "The patch failed." : "Done.")];
 }
 
 /** Returns the item of a call that begins. */
@@ -119,6 +130,7 @@ export function newCodingCall(
 /** Writes the whole arguments of a call into its item. */
 export function endCodingCall(item: Record<string, unknown>, argumentsText: string): void {
   const { field, defaults } = tools[item.type === "shell_call" ? "shell" : "apply_patch"];
-  const fields = parsedRecord(argumentsText);
+  // Some models write nothing for a call without arguments.
+  const fields = argumentsText === "" ? asRecord(item[field]) : parsedRecord(argumentsText);
   item[field] = fields ? { ...defaults, ...fields } : argumentsText;
 }

@@ -1,7 +1,9 @@
 /** `apply_patch` and a local `shell`, as OpenAI's agents library offers them (Python, 0.24). */
 import assert from "@std/assert";
+import type { Fault } from "../../../../shared/fault.ts";
 import { finish } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
+import type { ToolResultPart } from "../../../kernel/canonical_request.ts";
 import { foldEvents } from "../../../kernel/fold.ts";
 import { encodeAnswer } from "../answer_encoder.ts";
 import { decodeRequest } from "../request_decoder.ts";
@@ -89,12 +91,61 @@ Deno.test("a shell in the vendor's container can't be carried, nor can its calls
   ]);
 });
 
+Deno.test("a result that can't be read is refused, and one without a call as a function's is", () => {
+  const results: [object, object, RegExp][] = [
+    [shellCall, { ...ran, output: "a.ts" }, /^input\[2\]\.output: expected an array/],
+    [shellCall, { ...ran, output: ["a.ts"] }, /^input\[2\]\.output\[0\]: expected an object/],
+    [
+      patchCall,
+      { ...patched, output: [{ type: "input_text", text: "no" }] },
+      /^input\[2\]\.output/,
+    ],
+  ];
+  const refusal = (input: readonly object[]) => {
+    try {
+      decode(input, [patch, shell]);
+    } catch (thrown) {
+      return (thrown as Fault).message;
+    }
+    return "";
+  };
+  for (const [call, result, expected] of results) assert.match(refusal([call, result]), expected);
+  for (const result of [patched, ran]) {
+    assert.match(refusal([result]), /^input\[1\]: .*no tool call found .* call_id 'call_1'\./);
+  }
+  // A command without any output is no error.
+  assert.equal(refusal([shellCall, { ...ran, output: [] }]), "");
+});
+
+Deno.test("their cache marks are carried, and what other vendors don't know is reported", () => {
+  const mark = { cache_control: { type: "ephemeral" } };
+  const { tools, turns } = decode(
+    [patchCall, { ...patched, ...mark }],
+    [{ ...patch, ...mark }],
+  );
+  assert.ok(tools[0]!.cache);
+  assert.ok((turns.at(-1)!.parts[0] as ToolResultPart).cache);
+  const caller = { type: "program", caller_id: "p" };
+  const { unsupported } = decode(
+    [{ ...patchCall, created_by: "u", caller }, patched],
+    [{ ...shell, allowed_callers: ["programmatic"] }],
+  );
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
+    ["input[1].caller", "hint"],
+    ["tools[0].allowed_callers", "hint"],
+  ]);
+});
+
 Deno.test("a model's calls of them are items of their kind, whole and streamed", () => {
   // A function of the caller has the name already.
   const taken = { type: "function", name: "shell", parameters: { type: "object" } };
+  const empty = { timeout_ms: null, max_output_length: null, commands: [] };
   const written: [unknown[], string, { status: string }, object][] = [
     [[patch], JSON.stringify(operation), patchCall, { operation: {} }],
     [[shell, taken], '{"commands":["ls","false"]}', shellCall, { action: { commands: [] } }],
+    // Some models write nothing for a call without arguments.
+    [[shell, taken], "", { ...shellCall, action: empty } as never, { action: { commands: [] } }],
+    [[patch], "", { ...patchCall, operation: {} } as never, { operation: {} }],
   ];
   for (const [tools, input, call, opened] of written) {
     const request = decode([], tools);

@@ -32,8 +32,8 @@ export interface Conversation {
 
 interface Reading extends Conversation {
   readonly names: FlatNames;
-  /** Ids of the calls of coding tools that the caller ran. */
-  readonly codingCalls: Set<string>;
+  /** Ids of the calls of a shell that the vendor ran. */
+  readonly hostedShellCalls: Set<unknown>;
 }
 
 /**
@@ -45,7 +45,13 @@ export function* readItems(
   instructions: string | undefined,
   names: FlatNames,
 ): Steps<Conversation> {
-  const into: Reading = { system: [], turns: [], unsupported: [], names, codingCalls: new Set() };
+  const into: Reading = {
+    system: [],
+    turns: [],
+    unsupported: [],
+    names,
+    hostedShellCalls: new Set(),
+  };
   if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
   if (typeof input === "string") {
     addUserText(input, "input", into);
@@ -275,9 +281,11 @@ function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
 
 function addCodingCall(item: JsonRecord, path: string, into: Reading): void {
   const read = readCodingCall(item);
-  if (!read) return addUnsupported(item, path, into);
+  if (!read) {
+    into.hostedShellCalls.add(item.call_id);
+    return addUnsupported(item, path, into);
+  }
   const id = requiredText(item, "call_id", path);
-  into.codingCalls.add(id);
   const name = into.names.ofType(read.tool);
   const call = {
     type: "tool-call",
@@ -285,6 +293,7 @@ function addCodingCall(item: JsonRecord, path: string, into: Reading): void {
     name,
     arguments: read.arguments,
     custom: false,
+    ...readCacheMark(item, path),
     path,
   } as const;
   addPart(into.turns, "assistant", call, path);
@@ -292,10 +301,11 @@ function addCodingCall(item: JsonRecord, path: string, into: Reading): void {
 
 function addCodingResult(item: JsonRecord, path: string, into: Reading): void {
   const callId = requiredText(item, "call_id", path);
-  if (!into.codingCalls.has(callId)) return addUnsupported(item, path, into);
-  const parts = codingResult(item).map((text) => ({ type: "text" as const, text, path }));
+  if (into.hostedShellCalls.has(callId)) return addUnsupported(item, path, into);
+  const parts = codingResult(item, path).map((text) => ({ type: "text" as const, text, path }));
   const isError = item.type === "apply_patch_call_output" && item.status === "failed";
-  addPart(into.turns, "user", { type: "tool-result", callId, parts, isError, path }, path);
+  const mark = readCacheMark(item, path);
+  addPart(into.turns, "user", { type: "tool-result", callId, parts, isError, ...mark, path }, path);
 }
 
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {

@@ -50,7 +50,7 @@ export function readTools(
     const coding = codingTool(tool);
     if (coding) {
       const named = { ...codingFunction(coding, tool), name: names.ofType(coding) };
-      return [readFunction(named, path, undefined, names)];
+      return [{ ...readFunction(named, path, undefined, names), ...readCacheMark(tool, path) }];
     }
     // Leaving out the vendor's tool search loses no tool: the model gets all of them here.
     const isSearched = type === "tool_search";
