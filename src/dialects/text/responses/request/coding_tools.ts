@@ -1,5 +1,5 @@
 import { invalidValue } from "../../../../shared/fault.ts";
-import { textAt } from "../../../kernel/fields.ts";
+import { objectAt, textAt } from "../../../kernel/fields.ts";
 import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 
@@ -81,15 +81,22 @@ export function isCodingCall({ type }: JsonRecord): boolean {
   return type === "apply_patch_call" || type === "shell_call";
 }
 
-/** Returns the tool that an item calls, and the arguments, if the caller ran it. */
+/**
+ * Returns the tool that an item calls, and the arguments, if the caller ran it. Arguments that were
+ * no object are the model's text, as `endCodingCall` wrote them.
+ */
 export function readCodingCall(
   item: JsonRecord,
+  path: string,
 ): { tool: CodingTool; arguments: string } | undefined {
   if (!isCodingCall(item) || asRecord(item.environment).type === "container_reference") {
     return undefined;
   }
   const tool = item.type === "shell_call" ? "shell" : "apply_patch";
-  const fields = Object.entries(asRecord(item[tools[tool].field]))
+  const { field } = tools[tool];
+  const written = item[field];
+  if (typeof written === "string") return { tool, arguments: written };
+  const fields = Object.entries(objectAt(item, field, path) ?? {})
     .filter(([, value]) => value !== null);
   return { tool, arguments: JSON.stringify(Object.fromEntries(fields)) };
 }

@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import type { Fault } from "../../../../shared/fault.ts";
 import { finish } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import type { ToolResultPart } from "../../../kernel/canonical_request.ts";
+import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import { foldEvents } from "../../../kernel/fold.ts";
 import { encodeAnswer } from "../answer_encoder.ts";
 import { decodeRequest } from "../request_decoder.ts";
@@ -115,6 +115,14 @@ Deno.test("a result that can't be read is refused, and one without a call as a f
   }
   // A command without any output is no error.
   assert.equal(refusal([shellCall, { ...ran, output: [] }]), "");
+});
+
+Deno.test("arguments that a model left incomplete come back as it wrote them", () => {
+  const cut = { ...patchCall, operation: '{"type":"upd' };
+  const { turns } = decode([cut, patched], [patch]);
+  assert.equal((turns[1]!.parts[0] as ToolCallPart).arguments, '{"type":"upd');
+  const list = { ...shellCall, action: ["ls"] };
+  assert.throws(() => decode([list, ran], [shell]), /input\[1\]\.action: expected an object/);
 });
 
 Deno.test("their cache marks are carried, and what other vendors don't know is reported", () => {

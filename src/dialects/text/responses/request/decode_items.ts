@@ -280,7 +280,7 @@ function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
 }
 
 function addCodingCall(item: JsonRecord, path: string, into: Reading): void {
-  const read = readCodingCall(item);
+  const read = readCodingCall(item, path);
   if (!read) {
     into.hostedShellCalls.add(item.call_id);
     return addUnsupported(item, path, into);
