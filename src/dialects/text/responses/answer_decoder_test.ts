@@ -91,18 +91,6 @@ Deno.test("ends: completed, by calls, by limit, by filter", () => {
   const limit = (reason: string) => ({ status: "incomplete", incomplete_details: { reason } });
   assert.equal(reasonOf({ output: [message("x")] }), "stop");
   assert.equal(reasonOf({ output: [message("x"), call] }), "tool_calls");
-  // Tools without a name are the caller's, too, unless the vendor ran them.
-  const container = { type: "container_reference", container_id: "c" };
-  for (
-    const [item, reason] of [
-      [{ type: "apply_patch_call" }, "tool_calls"],
-      [{ type: "apply_patch_call", status: "incomplete" }, "length"],
-      [{ type: "shell_call", environment: { type: "local" } }, "tool_calls"],
-      [{ type: "shell_call", environment: container }, "stop"],
-      [{ type: "tool_search_call", execution: "client" }, "tool_calls"],
-      [{ type: "tool_search_call", execution: "server" }, "stop"],
-    ] as const
-  ) assert.equal(reasonOf({ output: [{ id: "i", call_id: "c", ...item }] }), reason);
   assert.equal(reasonOf({ output: [call], ...limit("max_output_tokens") }), "length");
   assert.equal(reasonOf({ output: [], ...limit("content_filter") }), "content_filter");
   assert.equal(reasonOf({ output: [{ ...call, status: "incomplete" }] }), "length");

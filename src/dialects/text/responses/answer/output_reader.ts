@@ -1,7 +1,5 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { isCallersCodingCall } from "../request/coding_tools.ts";
-import { isClientSearch } from "../request/offered_tools.ts";
 import { Blocks } from "./blocks.ts";
 import { type ItemReader, itemReader } from "./item_reader.ts";
 
@@ -47,10 +45,7 @@ export class OutputReader {
    */
   finish(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
     const type = asString(item.type) ?? "";
-    if (isCall(type) || isCallersCodingCall(item) || isClientSearch(item)) {
-      this.sawToolCall = true;
-      if (item.status === "incomplete") this.sawCutToolCall = true;
-    }
+    if (isCall(type) && item.status === "incomplete") this.sawCutToolCall = true;
     this.#find(type, item.id, event).finish(item, events);
   }
 

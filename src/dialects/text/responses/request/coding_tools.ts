@@ -81,11 +81,6 @@ export function isCodingCall({ type }: JsonRecord): boolean {
   return type === "apply_patch_call" || type === "shell_call";
 }
 
-/** Whether the item is a call that the caller runs, and not the vendor in a container. */
-export function isCallersCodingCall(item: JsonRecord): boolean {
-  return isCodingCall(item) && asRecord(item.environment).type !== "container_reference";
-}
-
 /**
  * Returns the tool that an item calls, and the arguments, if the caller ran it. Arguments that were
  * no object are the model's text, as `endCodingCall` wrote them.
@@ -94,7 +89,9 @@ export function readCodingCall(
   item: JsonRecord,
   path: string,
 ): { tool: CodingTool; arguments: string } | undefined {
-  if (!isCallersCodingCall(item)) return undefined;
+  if (!isCodingCall(item) || asRecord(item.environment).type === "container_reference") {
+    return undefined;
+  }
   const tool = item.type === "shell_call" ? "shell" : "apply_patch";
   const { field } = tools[tool];
   const written = item[field];
