@@ -15,8 +15,8 @@ export function renewAfterMs(leaseMs: number): number {
 /** Once an operation of the store takes this long, requests that the lease covers wait no longer. */
 const longestTurnMs = 500;
 /**
- * How often those that wait are then looked through. Not at each request or end of a call: each
- * would take as long as there are waiting ones.
+ * How often waiting requests are then checked. To check all of them at each request and each end of
+ * a call would take time in proportion to the square of their number.
  */
 const lookEveryMs = 50;
 

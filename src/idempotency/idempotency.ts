@@ -40,8 +40,8 @@ export interface Idempotency {
    * with `run`. Only a completed answer with status 2xx and at most 16 MiB is stored. After any
    * other answer, and when the first caller leaves one that doesn't go on without it, the id is
    * free and one of the waiting requests runs. The first caller's bytes are passed on as they come;
-   * only a call's begin and the end of its answer wait for the store, at most five seconds and one.
-   * Throws `idempotency_conflict` when the id is in use for another body.
+   * only the beginning of a call, for at most five seconds, and the end of its answer, for at most
+   * one, wait for the store. Throws `idempotency_conflict` when the id is in use for another body.
    */
   idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply>;
   /** Renews claims, and stores the answers that the store has missed; a job for every 10 s. */

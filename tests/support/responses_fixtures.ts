@@ -1,8 +1,11 @@
+import assert from "@std/assert";
 import type { SseEvent } from "../../src/base/sse.ts";
 import { finish } from "../../src/base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import type { CanonicalRequest } from "../../src/dialects/kernel/canonical_request.ts";
 import type { AnswerContext, DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
+import { encodeAnswer } from "../../src/dialects/text/responses/answer_encoder.ts";
 import { decodeRequest } from "../../src/dialects/text/responses/request_decoder.ts";
 import { createStreamDecoder } from "../../src/dialects/text/responses/stream_decoder.ts";
 import { createStreamEncoder } from "../../src/dialects/text/responses/stream_encoder.ts";
@@ -30,6 +33,41 @@ export function encodeStream(
 ): string {
   const encoder = createStreamEncoder(context);
   return events.map((event) => encoder.encode(event)).join("") + encoder.end();
+}
+
+/**
+ * Checks that a model's call of the request's first tool is the item `call`, in a whole answer and
+ * in a stream, whose first event has the item with `opened` instead. `pieces`: the arguments, as the
+ * model wrote them. Returns the stream.
+ */
+export function checkCall(
+  request: CanonicalRequest,
+  pieces: readonly string[],
+  { call, opened }: { call: object; opened: object },
+): string {
+  const { name } = request.tools[0]!;
+  const block = { choice: 0, block: 0 };
+  const content = { kind: "tool-call", id: "call_1", name, custom: false } as const;
+  const events: CanonicalEvent[] = [
+    { type: "start", id: "x", model: "m", created: 0 },
+    { type: "block-start", ...block, content },
+    ...pieces.map((text) => ({ type: "block-delta" as const, ...block, text })),
+    { type: "block-end", ...block },
+    { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
+  ];
+  const context = { ...contextOf(), id: (prefix: string) => `${prefix}1`, request };
+  const whole = encodeAnswer(foldEvents(events), context) as { output: unknown[] };
+  assert.deepEqual(whole.output, [call]);
+  const frames = encodeStream(events, context);
+  const sent = [...frames.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+  assert.deepEqual(
+    sent.filter(({ item }) => item !== undefined).map(({ type, item }) => [type, item]),
+    [
+      ["response.output_item.added", { ...call, status: "in_progress", ...opened }],
+      ["response.output_item.done", call],
+    ],
+  );
+  return frames;
 }
 
 /** Returns an SSE event with this data. */

@@ -34,7 +34,7 @@ function askedSpan(request: PageRequest): Span | undefined {
   return spans.find(({ name }) => name === request.query("span"));
 }
 
-/** Says that an address has a span that there isn't; the last 30 days are shown then. */
+/** Returns the message for a span that the page doesn't have; it shows the last 30 days then. */
 export function spanProblem(request: PageRequest): string | undefined {
   const asked = request.query("span") ?? "";
   return asked === "" || askedSpan(request) ? undefined : noRange(asked);

@@ -54,7 +54,7 @@ export function refusedRoutes(app: Routes, ctx: PageContext): void {
 async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const view = readView(request);
   const counted = dimensions.find(({ name }) => name === request.query("counts"));
-  // Of one request there are no counts; those of all would pass for its.
+  // There are no counts for a single request; those of all would pass for its own.
   const isCountOfOne = counted !== undefined && view.filter.requestId !== undefined;
   if (view.problem !== undefined || isCountOfOne) {
     return redirect(viewAddress(refusedPath, request.fields));

@@ -16,7 +16,7 @@ export function OverviewFigures({ overview: { total, previous }, range, now }: {
   const rate = (sums: RequestSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
   const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
   const [from, to] = [previous, total];
-  // Of an earlier period there are calls, and no refused ones: its rate would be too low.
+  // Refused requests are stored for a shorter time than calls: an older rate would be too low.
   const hasRefused = range.before >= retainedSpan(now).from;
   const change = (before: number, after: number) => changeOf(before, after, asked(from) > 0);
   const [slowBefore, slow] = [from, to].map(({ latency }) => latency.percentile(0.95));

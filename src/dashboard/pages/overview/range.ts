@@ -54,7 +54,7 @@ export function readRange(
   return usualRange(shortestWith(firstCall, now), now);
 }
 
-/** Says that an address has a range that there isn't, for instance one of another list. */
+/** Returns the message for a range that a page doesn't have, for instance one of another page. */
 export function noRange(asked: string): string {
   return `“${asked.slice(0, 40)}” is not a range.`;
 }

@@ -1,11 +1,8 @@
 /** A tool search that the caller runs itself, as Codex and OpenAI's agents library do. */
 import assert from "@std/assert";
+import { checkCall } from "../../../../tests/support/responses_fixtures.ts";
 import { finish } from "../../../base/steps.ts";
-import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { foldEvents } from "../../kernel/fold.ts";
-import { encodeAnswer } from "./answer_encoder.ts";
 import { decodeRequest } from "./request_decoder.ts";
-import { createStreamEncoder } from "./stream_encoder.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
 const offered = { type: "tool_search", execution: "client", description: "Finds.", parameters };
@@ -80,31 +77,10 @@ Deno.test("a model's call of the tool search is an item of its kind, whole and s
     const name = request.tools[0]!.name;
     if (search) assert.equal(name, search);
     else assert.notEqual(name, "tool_search");
-    const block = { type: "block-start", choice: 0, block: 0 } as const;
-    const events: CanonicalEvent[] = [
-      { type: "start", id: "x", model: "m", created: 0 },
-      { ...block, content: { kind: "tool-call", id: "call_1", name, custom: false } },
-      { type: "block-delta", choice: 0, block: 0, text: '{"query":' },
-      { type: "block-delta", choice: 0, block: 0, text: '"dict"}' },
-      { type: "block-end", choice: 0, block: 0 },
-      { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
-    ];
-    const context = {
-      ...{ id: (prefix: string) => `${prefix}1`, created: 0, model: "m", body: {} },
-      ...{ request, showUsage: true, inputTokens: 1 },
-    };
-    const whole = encodeAnswer(foldEvents(events), context) as { output: unknown[] };
-    assert.deepEqual(whole.output, [call]);
-    const encoder = createStreamEncoder(context);
-    const frames = events.map((event) => encoder.encode(event)).join("") + encoder.end();
-    const sent = [...frames.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
-    assert.deepEqual(
-      sent.filter(({ item }) => item !== undefined).map(({ type, item }) => [type, item]),
-      [
-        ["response.output_item.added", { ...call, status: "in_progress", arguments: {} }],
-        ["response.output_item.done", call],
-      ],
-    );
+    const frames = checkCall(request, ['{"query":', '"dict"}'], {
+      call,
+      opened: { arguments: {} },
+    });
     assert.ok(!frames.includes("function_call"), frames);
   }
 });

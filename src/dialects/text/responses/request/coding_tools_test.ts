@@ -1,13 +1,10 @@
 /** `apply_patch` and a local `shell`, as OpenAI's agents library offers them (Python, 0.24). */
 import assert from "@std/assert";
+import { checkCall } from "../../../../../tests/support/responses_fixtures.ts";
 import type { Fault } from "../../../../shared/fault.ts";
 import { finish } from "../../../../base/steps.ts";
-import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
-import { foldEvents } from "../../../kernel/fold.ts";
-import { encodeAnswer } from "../answer_encoder.ts";
 import { decodeRequest } from "../request_decoder.ts";
-import { createStreamEncoder } from "../stream_encoder.ts";
 
 const patch = { type: "apply_patch" };
 const shell = { type: "shell", environment: { type: "local" } };
@@ -157,34 +154,7 @@ Deno.test("a model's calls of them are items of their kind, whole and streamed",
   ];
   for (const [tools, input, call, opened] of written) {
     const request = decode([], tools);
-    const { name } = request.tools[0]!;
-    assert.notEqual(name, "shell");
-    const events: CanonicalEvent[] = [
-      { type: "start", id: "x", model: "m", created: 0 },
-      {
-        ...{ type: "block-start", choice: 0, block: 0 },
-        content: { kind: "tool-call", id: "call_1", name, custom: false },
-      },
-      { type: "block-delta", choice: 0, block: 0, text: input.slice(0, 9) },
-      { type: "block-delta", choice: 0, block: 0, text: input.slice(9) },
-      { type: "block-end", choice: 0, block: 0 },
-      { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
-    ];
-    const context = {
-      ...{ id: (prefix: string) => `${prefix}1`, created: 0, model: "m", body: {} },
-      ...{ request, showUsage: true, inputTokens: 1 },
-    };
-    const whole = encodeAnswer(foldEvents(events), context) as { output: unknown[] };
-    assert.deepEqual(whole.output, [call]);
-    const encoder = createStreamEncoder(context);
-    const frames = events.map((event) => encoder.encode(event)).join("") + encoder.end();
-    const sent = [...frames.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
-    assert.deepEqual(
-      sent.filter(({ item }) => item !== undefined).map(({ type, item }) => [type, item]),
-      [
-        ["response.output_item.added", { ...call, status: "in_progress", ...opened }],
-        ["response.output_item.done", call],
-      ],
-    );
+    assert.notEqual(request.tools[0]!.name, "shell");
+    checkCall(request, [input.slice(0, 9), input.slice(9)], { call, opened });
   }
 });
