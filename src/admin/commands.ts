@@ -187,6 +187,11 @@ const localForms: CommandTable = {
     summary: "Brings the database's schema up to date, as every start does.",
     example: "migrate",
   },
+  "database copy": {
+    usage: "database copy",
+    summary: "Copies the embedded database into an empty PostgreSQL; stop the service before.",
+    example: "database copy",
+  },
   help: {
     usage: "help [COMMAND]",
     summary: "Explains a command.",

@@ -390,6 +390,7 @@ Deno.test("the usage names every command", () => {
       "vendor-key set",
       "master-key rotate",
       "migrate",
+      "database copy",
     ]
   ) {
     assert.ok(helpResult([], "admin")!.lines.some((line) => line.startsWith(`  ${args} `)), args);

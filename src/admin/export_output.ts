@@ -50,13 +50,13 @@ async function write(
   written: { bytes: number; rows: number },
 ): Promise<void> {
   let file: Awaited<ReturnType<typeof openPart>> | undefined;
-  let bar: Bar | undefined;
+  let bar: ProgressBar | undefined;
   try {
     for await (const event of events) {
       written.rows = event.rows;
       if (event.kind === "total") {
-        bar = await openBar();
-        bar.start(event.rows, 0, { bytes: sizeOf(0) });
+        bar = await openProgressBar();
+        bar.start(event.rows, 0, { bytes: mebibytes(0) });
       }
       if (event.kind === "data") {
         // Opened only now, so that a refused request leaves no file behind.
@@ -64,7 +64,7 @@ async function write(
         await (file ?? terminal).write(event.bytes);
         written.bytes += event.bytes.length;
       }
-      if (event.kind !== "total") bar?.update(event.rows, { bytes: sizeOf(written.bytes) });
+      if (event.kind !== "total") bar?.update(event.rows, { bytes: mebibytes(written.bytes) });
     }
     await file?.done();
   } catch (thrown) {
@@ -102,13 +102,14 @@ async function openPart(path: string) {
   };
 }
 
-interface Bar {
+export interface ProgressBar {
   start(total: number, done: number, shown: { bytes: string }): void;
   update(done: number, shown: { bytes: string }): void;
   stop(): void;
 }
 
-async function openBar(): Promise<Bar> {
+/** Opens a progress bar of rows and bytes on standard error. */
+export async function openProgressBar(): Promise<ProgressBar> {
   const { default: progress } = await import("cli-progress");
   return new progress.SingleBar({
     format: "{bar} {percentage}% | {value}/{total} rows | {bytes} | {eta_formatted} left",
@@ -117,6 +118,6 @@ async function openBar(): Promise<Bar> {
   }, progress.Presets.shades_classic);
 }
 
-function sizeOf(bytes: number): string {
+export function mebibytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }

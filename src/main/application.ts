@@ -125,6 +125,8 @@ export interface Services extends RefusalServices {
   answerWorkers: (question: Question) => Promise<unknown>;
   /** Resolves if calls can be accepted; rejects otherwise. */
   ready: () => Promise<void>;
+  /** Recovers the journal and leases of an earlier run. Part of `start`. */
+  recover: () => Promise<void>;
   /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
   start: () => Promise<void>;
 }
@@ -198,7 +200,8 @@ export function createServices(
       records.recorder.admit();
       await database.ping();
     },
-    start: () => start(core, services, jobs),
+    recover: () => recoverAll(core, services),
+    start: () => start(services, jobs),
   };
   closeInOrder(stack, { ...services, telemetry }, jobs);
   return services;
@@ -420,13 +423,30 @@ function createServiceLog(
 
 /** Recovers the journal and leases of an earlier run, then starts the background jobs. */
 async function start(
-  core: Core,
-  { stores, records, erasure, evals, keys, routing, budgets, archivePrices, metrics }: Pick<
+  { recover, evals, keys, routing, budgets, archivePrices }: Pick<
     Services,
-    | ("stores" | "records" | "erasure" | "evals" | "keys" | "routing" | "budgets")
-    | ("archivePrices" | "metrics")
+    "recover" | "evals" | "keys" | "routing" | "budgets" | "archivePrices"
   >,
   jobs: JobRunner,
+): Promise<void> {
+  await recover();
+  // Before anything calls a model.
+  await routing.virtualModelCache.refresh();
+  await budgets.budgetCache.refresh();
+  evals.evalRunner.wake();
+  jobs.start();
+  await keys.storedKeys.refresh();
+  // Prices are stored before the first record names their version.
+  await archivePrices();
+}
+
+/** Recovers the journals and leases of this process and of former workers. */
+async function recoverAll(
+  core: Core,
+  { stores, records, erasure, budgets, metrics }: Pick<
+    Services,
+    "stores" | "records" | "erasure" | "budgets" | "metrics"
+  >,
 ): Promise<void> {
   const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
   // First, so that the journal doesn't restore erased calls.
@@ -438,14 +458,6 @@ async function start(
     observe: (journal) => watchJournal(journal, { log: core.log, metrics }),
     recover: (journal, processId) => recover({ ...core, journal, processId }, found),
   });
-  // Before anything calls a model.
-  await routing.virtualModelCache.refresh();
-  await budgets.budgetCache.refresh();
-  evals.evalRunner.wake();
-  jobs.start();
-  await keys.storedKeys.refresh();
-  // Prices are stored before the first record names their version.
-  await archivePrices();
 }
 
 /**

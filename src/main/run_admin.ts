@@ -95,6 +95,8 @@ export async function adminCommand(
       ? await runHealth(readConfig(), argv.slice(1))
       : argv[0] === "migrate"
       ? await runMigrate(readConfig(), argv)
+      : argv[0] === "database"
+      ? await runCopy(readConfig(), argv, at)
       : argv[0] === "export"
       ? await exportRows(readConfig(), argv.slice(1).filter((arg) => arg !== "--json"), asJson, at)
       : await run(readConfig(), argv, readsInput(argv) ? await at.input() : "");
@@ -212,6 +214,23 @@ async function runMigrate(config: Config, args: readonly string[]): Promise<Comm
     return done({ migrated: true }, ["The database is up to date."]);
   };
   return await runCommandOf({ migrate: { ...commandForms.migrate!, run } }, {}, args);
+}
+
+/** Never in a running server: no call may be recorded meanwhile. */
+async function runCopy(
+  config: Config,
+  args: readonly string[],
+  at: AdminConsole,
+): Promise<CommandResult> {
+  const run = async () => {
+    await using stack = new AsyncDisposableStack();
+    await claimHere(config, stack, "stop it, and repeat this command");
+    // It loads the whole service, which would slow down the start of all other commands.
+    const { copyToPostgres } = await import("./copy_to_postgres.ts");
+    return await copyToPostgres(config, at);
+  };
+  const copy = { ...commandForms["database copy"]!, run };
+  return await runCommandOf({ "database copy": copy }, {}, args);
 }
 
 /** Reads the data directory alone, so that the journal can be seen while the database is down. */

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { createGcHint } from "../../base/gc_hint.ts";
 import { exportFileMissing, type ExportFileName, type ExportFiles } from "../export_job.ts";
-import type { Database } from "../../database/database.ts";
+import type { Queryable } from "../../database/database.ts";
 import { isOutOfRoom } from "../../database/postgres/faults.ts";
 
 /**
@@ -20,7 +20,7 @@ const decompress = promisify(inflateRaw);
 const gcHintEveryBytes = 4 * 1024 * 1024;
 
 /** Builds the storage in rows of the database, where every replica finds the files. */
-export function createExportChunks(database: Database): ExportFiles {
+export function createExportChunks(database: Queryable): ExportFiles {
   const gcHint = createGcHint(gcHintEveryBytes);
   return {
     async save(file, bytes) {
@@ -75,7 +75,7 @@ export function createExportChunks(database: Database): ExportFiles {
  * Writes a chunk if the attempt is still the current one; an outdated one leaves nothing behind.
  */
 async function insert(
-  database: Database,
+  database: Queryable,
   { requestId, claim }: ExportFileName,
   position: number,
   bytes: Uint8Array,

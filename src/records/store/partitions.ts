@@ -72,6 +72,11 @@ export async function ensurePartitions(database: Queryable, now: Date): Promise<
   }
 }
 
+/** Creates the partitions that another database has. */
+export async function copyPartitions(from: Queryable, to: Queryable): Promise<void> {
+  for (const { month } of await partitionsInUse(from)) await openMonth(to, month);
+}
+
 /** Reads the disk space of each month from the catalogue (`open_month` names the partitions). */
 export async function partitionsInUse(database: Queryable): Promise<StoredMonth[]> {
   const rows = await database.query(

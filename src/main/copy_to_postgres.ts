@@ -1,0 +1,105 @@
+import { type CommandResult, done } from "../admin/command.ts";
+import { mebibytes, openProgressBar, type ProgressBar } from "../admin/export_output.ts";
+import type { LogLines } from "../base/log.ts";
+import {
+  type CopiedTable,
+  copyDatabase,
+  type CopySteps,
+  databaseInUse,
+  tablesInUse,
+} from "../database/copy_database.ts";
+import { openPostgres } from "../database/postgres/postgres.ts";
+import { adoptExports } from "../exports/store/adopt_exports.ts";
+import { readJournalStatus } from "../records/journal/status.ts";
+import { copyPartitions } from "../records/store/partitions.ts";
+import { createServices } from "./application.ts";
+import type { Config } from "./config.ts";
+import { openMain, openStores } from "./open_stores.ts";
+import type { AdminConsole } from "./run_admin.ts";
+import { version } from "./version.ts";
+
+/**
+ * `database copy`: copies the embedded database in `DATA_DIR`, which the caller has claimed, to the
+ * PostgreSQL in `DATABASE_URL`. What the journal still holds is stored before.
+ */
+export async function copyToPostgres(
+  config: Config,
+  at: Pick<AdminConsole, "isWatched" | "printError">,
+): Promise<CommandResult> {
+  const { databaseUrl, dataDir } = config;
+  if (!databaseUrl) {
+    throw new Error("DATABASE_URL is missing: set it to the empty PostgreSQL database to copy to.");
+  }
+  await checkUnused(databaseUrl.reveal());
+  const analyticsUrl = config.analyticsDatabaseUrl;
+  const analyticsDatabaseUrl = analyticsUrl?.reveal() === databaseUrl.reveal()
+    ? undefined
+    : analyticsUrl;
+  const embedded = { ...config, databaseUrl: undefined, analyticsDatabaseUrl, workers: 1 };
+  await recoverJournal(embedded, at.printError);
+  await using stack = new AsyncDisposableStack();
+  const source = await openMain(embedded, stack);
+  const target = await openMain(config, stack);
+  const bar = at.isWatched ? await openProgressBar() : undefined;
+  stack.defer(() => bar?.stop());
+  const tables = await copyDatabase(source, target, {
+    openPartitions: copyPartitions,
+    adapt: (to) => adoptExports(to, dataDir, analyticsDatabaseUrl === undefined),
+    ...bar && progressOn(bar),
+  });
+  return copied(tables, dataDir);
+}
+
+/** Checked before migrations write to a database that may be another program's, or another service's. */
+async function checkUnused(url: string): Promise<void> {
+  const database = await openPostgres(url);
+  try {
+    const used = await tablesInUse(database);
+    if (used.length > 0) throw databaseInUse(used);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Stores the calls of the journal and returns the leases of a killed server, as a start does. */
+async function recoverJournal(config: Config, write: LogLines["write"]): Promise<void> {
+  const { dataDir, journalSync: sync, journalMaxBytes: maxBytes } = config;
+  {
+    await using stack = new AsyncDisposableStack();
+    const opened = await openStores(config, stack, {});
+    await createServices(config, opened, version, { write, flush() {} }, stack).recover();
+  }
+  const { waiting } = await readJournalStatus(`${dataDir}/journal`, { sync, maxBytes });
+  if (waiting === 0) return;
+  throw new Error(
+    `The journal still has ${waiting} calls that the embedded database doesn't take: start the service without DATABASE_URL, and see its log.`,
+  );
+}
+
+function progressOn(bar: ProgressBar): Pick<CopySteps, "onTotal" | "onCopied"> {
+  const done = { rows: 0, bytes: 0 };
+  return {
+    onTotal: (rows) => bar.start(rows, 0, { bytes: mebibytes(0) }),
+    onCopied(rows, characters) {
+      done.rows += rows;
+      done.bytes += characters;
+      bar.update(done.rows, { bytes: mebibytes(done.bytes) });
+    },
+  };
+}
+
+function copied(tables: readonly CopiedTable[], dataDir: string): CommandResult {
+  const filled = tables.filter(({ rows }) => rows > 0);
+  const rows = filled.reduce((sum, each) => sum + each.rows, 0);
+  return done({ copied: tables }, [
+    ...filled.map(lineOf),
+    `Copied ${rows} rows of ${filled.length} tables. Rows, contents and amounts of both databases are equal.`,
+    `Start the service with this DATABASE_URL and this DATA_DIR, which has the journal and the master key.`,
+    `Don't start it without DATABASE_URL: it would continue with the old database, and spend the same credit a second time. Once all is well, remove ${dataDir}/database and ${dataDir}/exports, from which nothing is erased any more.`,
+  ]);
+}
+
+function lineOf({ name, rows, nanos }: CopiedTable): string {
+  const sums = Object.entries(nanos).map(([column, sum]) => `, ${column} ${sum}`);
+  return `${name}: ${rows} rows${sums.join("")}`;
+}
