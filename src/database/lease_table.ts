@@ -1,4 +1,8 @@
+import { pushAll } from "../base/lists.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
+
+/** Whether a statement waits for rows that others have locked, or leaves them out; part of its SQL. */
+export type LockWait = "" | "skip locked";
 
 /**
  * A table of leases: parts of an owner's sum that processes hold until `expires_at`, by the
@@ -8,8 +12,8 @@ export interface LeaseTable<Owner> {
   readonly name: string;
   readonly ownerColumns: string;
   ownerOf(row: SqlRow): Owner;
-  /** Locks the owners' sums, always in the same order. */
-  lock(tx: Queryable, owners: readonly Owner[]): Promise<void>;
+  /** Locks the owners' sums, always in the same order; returns the owners whose sums are locked. */
+  lock(tx: Queryable, owners: readonly Owner[], wait: LockWait): Promise<readonly SqlRow[]>;
   /**
    * Deletes those leases of locked owners that match the condition `which`, and subtracts their
    * amounts from the owners' sums. Returns `amount_nanos` of each.
@@ -31,22 +35,31 @@ interface HeldLease {
 /**
  * Renews leases, and takes back those of processes that are gone: their owners are locked first, in
  * the same order as by a charge that is posted meanwhile. A renewal changes no sum and waits for
- * nobody, so that one locked owner doesn't keep the leases of others from being renewed.
+ * nobody, so that one locked owner doesn't keep the leases of others from being renewed. Leases are
+ * taken back from all owners that are free at once, then from each of the others, so that no owner
+ * stays locked while another one is waited for.
  */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
-  const takeBack = (condition: string, values: readonly string[]) =>
-    database.transaction(async (tx) => {
-      const rows = await tx.query(
-        `select distinct ${table.ownerColumns} from ${table.name} where ${condition}`,
-        values,
-      );
-      if (rows.length === 0) return { leases: 0, nanos: 0n };
-      const owners = rows.map(table.ownerOf);
-      await table.lock(tx, owners);
-      const returned = await table.remove(tx, condition, values, owners);
-      const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
-      return { leases: returned.length, nanos };
-    });
+  const takeBack = async (condition: string, values: readonly string[]) => {
+    const returned: SqlRow[] = [];
+    const takeFrom = (owners: readonly Owner[], wait: LockWait) =>
+      database.transaction(async (tx) => {
+        const locked = (await table.lock(tx, owners, wait)).map(table.ownerOf);
+        pushAll(returned, await table.remove(tx, condition, values, locked));
+        return new Set(locked.map(keyOf));
+      });
+    const rows = await database.query(
+      `select distinct ${table.ownerColumns} from ${table.name} where ${condition}`,
+      values,
+    );
+    const owners = rows.map(table.ownerOf);
+    if (owners.length > 0) {
+      const done = await takeFrom(owners, "skip locked");
+      for (const owner of owners) if (!done.has(keyOf(owner))) await takeFrom([owner], "");
+    }
+    const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
+    return { leases: returned.length, nanos };
+  };
   return {
     /** Returns the ids of the leases that still exist, and whether each was free to be renewed. */
     async renew(
@@ -72,6 +85,10 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     sweepExpired: () => takeBack("expires_at < clock_timestamp()", []),
     takeBack: (processId: string) => takeBack("process_id = $1", [processId]),
   };
+}
+
+function keyOf(owner: unknown): string {
+  return JSON.stringify(owner);
 }
 
 /** Reads how much was taken from an owner's sum, and how much of the sum is left. */

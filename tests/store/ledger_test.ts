@@ -206,6 +206,28 @@ onPostgres(
   },
 );
 
+onPostgres(
+  "leases are taken back although another account is locked, and that one's when it no longer is",
+  async (db) => {
+    const [ledger, accountId] = await opened(db, 100n);
+    const lockedId = await newAccount(db, "locked");
+    await ledger.grant(lockedId, 100n, { note: "locked" });
+    await ledger.take(request(accountId));
+    await ledger.take(request(lockedId, { operationId: "locked", leaseId: "locked" }));
+    let isOver = false;
+    const { takenBack, atOnce } = await db.transaction(async (tx) => {
+      await lockAccounts(tx, [lockedId]);
+      const takenBack = ledger.takeBack("process-1").finally(() => isOver = true);
+      await untilOneWaits(db, () => isOver);
+      return { takenBack, atOnce: await left(ledger, accountId) };
+    });
+    assert.equal(atOnce, 100n);
+    assert.deepEqual(await takenBack, { leases: 2, nanos: 20n });
+    assert.equal(await left(ledger, lockedId), 100n);
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
 eachDatabase("a charge to an account that never had credit is owed", async (db) => {
   const [ledger, accountId] = await opened(db, 0n);
   await ledger.post([{ interactionId: "a", accountId, leaseId: null, chargedNanos: 3n }]);

@@ -1,6 +1,11 @@
 import type { LeaseRequest, LeaseReturn, LeaseTaken } from "../../credit/ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { createLeaseKeeper, type LeaseTable, readTaken } from "../../database/lease_table.ts";
+import {
+  createLeaseKeeper,
+  type LeaseTable,
+  type LockWait,
+  readTaken,
+} from "../../database/lease_table.ts";
 import type { BudgetPeriod, BudgetStore } from "../budget.ts";
 
 type LeaseOperations = Pick<
@@ -114,12 +119,16 @@ const takeSql = `with done as (
       as available,
     coalesce((select is_new from lease), false) as is_new`;
 
-/** Locks periods, always in the same order. */
-export async function lockPeriods(tx: Queryable, periods: readonly BudgetPeriod[]): Promise<void> {
-  await tx.query(
-    `select 1 as one from budget_periods
+/** Locks periods, always in the same order, and returns them. */
+export function lockPeriods(
+  tx: Queryable,
+  periods: readonly BudgetPeriod[],
+  wait: LockWait = "",
+): Promise<readonly SqlRow[]> {
+  return tx.query(
+    `select budget_id, starts_at from budget_periods
      where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))
-     order by budget_id, starts_at for update`,
+     order by budget_id, starts_at for update ${wait}`,
     columnsOf(periods),
   );
 }

@@ -9,7 +9,12 @@ import type {
   Settlement,
 } from "../ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { createLeaseKeeper, type LeaseTable, readTaken } from "../../database/lease_table.ts";
+import {
+  createLeaseKeeper,
+  type LeaseTable,
+  type LockWait,
+  readTaken,
+} from "../../database/lease_table.ts";
 import { codeOf, uniqueViolation } from "../../database/postgres/faults.ts";
 import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -95,11 +100,18 @@ export async function postAll(tx: Queryable, settlements: readonly Settlement[])
   })))]);
 }
 
-/** Locks accounts, always in the same order; whoever changes an account's credit does so first. */
-export async function lockAccounts(tx: Queryable, accountIds: readonly number[]): Promise<void> {
-  await tx.query(
+/**
+ * Locks accounts, always in the same order, and returns them; whoever changes an account's credit
+ * does so first.
+ */
+export function lockAccounts(
+  tx: Queryable,
+  accountIds: readonly number[],
+  wait: LockWait = "",
+): Promise<readonly SqlRow[]> {
+  return tx.query(
     `select account_id from account_balances where account_id = any($1::bigint[])
-     order by account_id for update`,
+     order by account_id for update ${wait}`,
     [accountIds],
   );
 }
