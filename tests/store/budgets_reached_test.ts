@@ -6,7 +6,7 @@ import type {
   RaisedLimit,
 } from "../../src/budgets/budget.ts";
 import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
-import { claimReached, createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import { claimReached, createBudgetStore, findReached } from "../../src/budgets/store/budgets.ts";
 import { maxNanos } from "../../src/pricing/plausible.ts";
 import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
@@ -41,9 +41,14 @@ async function spentBudget(
   };
   await spend(nanos);
   /** The percentages and limits that are claimed at a time. */
-  const claim = async (at: Date) =>
-    (await database.transaction((tx) => claimReached(tx, at, [accountId])))
-      .map(({ percent, limitNanos }) => [percent, limitNanos]);
+  const claim = async (at: Date) => {
+    const claimed: [number, bigint][] = [];
+    for (const period of await findReached(database, at, [accountId])) {
+      const reached = await database.transaction((tx) => claimReached(tx, at, period));
+      for (const { percent, limitNanos } of reached) claimed.push([percent, limitNanos]);
+    }
+    return claimed;
+  };
   return Object.assign(claim, {
     spend,
     held: `select from budget_periods where budget_id = '${id}' for update`,

@@ -316,49 +316,65 @@ async function lowerNotified(tx: Queryable, budget: Budget, now: Date): Promise<
   );
 }
 
-/** Claims the percentages that these accounts' budgets have reached, each once in a period. */
-export async function claimReached(
-  tx: Queryable,
+/** Lists the periods of these accounts' budgets that have reached percentages not claimed yet. */
+export async function findReached(
+  database: Queryable,
   now: Date,
   accountIds: readonly number[],
-): Promise<ReachedBudget[]> {
+): Promise<BudgetPeriod[]> {
   const before = new Date(now.getTime() - endedMs);
   const starts = (per: BudgetSpan) => [periodStart(per, now), periodStart(per, before)];
-  const rows = await tx.query(
-    `select p.budget_id, p.starts_at, p.spent_nanos, p.notified_percent
+  const rows = await database.query(
+    `select ${columns}, b.id as budget_id, p.starts_at, p.spent_nanos, p.notified_percent
      from budget_periods p join budgets b on b.id = p.budget_id
      where b.account_id = any($1::bigint[]) and b.removed_at is null and p.spent_nanos > 0
        and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
          else $3::timestamptz[] end)
        and p.notified_percent < 100
        and p.spent_nanos * 100::numeric >= least(b.limit_nanos, b.raised_nanos) * 80::numeric
-     order by p.budget_id, p.starts_at for update of p`,
+     order by p.budget_id, p.starts_at`,
     [accountIds, starts("day"), starts("month")],
   );
-  if (rows.length === 0) return [];
+  return rows.filter((row) => reachedOf(row, readBudget(row), now).length > 0).map(readPeriod);
+}
+
+/** Claims the percentages that a budget's period has reached, each once. */
+export async function claimReached(
+  tx: Queryable,
+  now: Date,
+  { budgetId, startsAt }: BudgetPeriod,
+): Promise<ReachedBudget[]> {
+  const [row] = await tx.query(
+    `select starts_at, spent_nanos, notified_percent from budget_periods
+     where budget_id = $1 and starts_at = $2 for update`,
+    [budgetId, startsAt],
+  );
   // A statement of its own: a lock that waits for a change of the limit would see the former limit.
-  const budgets = await tx.query(`select ${columns} from budgets b where id = any($1::text[])`, [
-    rows.map((row) => row.budget_id as string),
-  ]);
-  const byId = new Map(budgets.map((row) => [row.id, readBudget(row)]));
-  const all: ReachedBudget[] = [];
-  for (const row of rows) {
-    const { id: budgetId, ...budget } = byId.get(row.budget_id)!;
-    const [startsAt, spentNanos] = [row.starts_at as Date, row.spent_nanos as bigint];
-    // A period that has ended is judged by the limit that it ended with.
-    const current = periodStart(budget.per, now);
-    const limitNanos = limitAt(budget, startsAt < current ? new Date(current.getTime() - 1) : now);
-    const reached = reachedPercents.filter((percent) =>
+  const [stored] = await tx.query(
+    `select ${columns} from budgets b where id = $1 and removed_at is null`,
+    [budgetId],
+  );
+  if (!row || !stored) return [];
+  const { id: _id, ...budget } = readBudget(stored);
+  const reached = reachedOf(row, budget, now);
+  if (reached.length === 0) return [];
+  await tx.query(
+    "update budget_periods set notified_percent = $3 where budget_id = $1 and starts_at = $2",
+    [budgetId, startsAt, reached.at(-1)!.percent],
+  );
+  return reached.map((one) => ({ ...budget, budgetId, startsAt, ...one }));
+}
+
+/** The percentages that a row's period has reached and that weren't claimed yet. */
+function reachedOf(row: SqlRow, budget: Omit<Budget, "id">, now: Date) {
+  const spentNanos = row.spent_nanos as bigint;
+  // A period that has ended is judged by the limit that it ended with.
+  const current = periodStart(budget.per, now);
+  const hasEnded = (row.starts_at as Date) < current;
+  const limitNanos = limitAt(budget, hasEnded ? new Date(current.getTime() - 1) : now);
+  return reachedPercents
+    .filter((percent) =>
       percent > Number(row.notified_percent) && spentNanos * 100n >= limitNanos * BigInt(percent)
-    );
-    if (reached.length === 0) continue;
-    await tx.query(
-      "update budget_periods set notified_percent = $3 where budget_id = $1 and starts_at = $2",
-      [budgetId, startsAt, reached.at(-1)!],
-    );
-    for (const percent of reached) {
-      all.push({ ...budget, budgetId, startsAt, percent, limitNanos, spentNanos });
-    }
-  }
-  return all;
+    )
+    .map((percent) => ({ percent, limitNanos, spentNanos }));
 }

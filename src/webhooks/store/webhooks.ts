@@ -1,6 +1,7 @@
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Secret } from "../../base/secret.ts";
-import { claimReached } from "../../budgets/store/budgets.ts";
+import type { BudgetPeriod } from "../../budgets/budget.ts";
+import { claimReached, findReached } from "../../budgets/store/budgets.ts";
 import { readCreditLevels } from "../../credit/store/credit_history.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { nanosToUsd } from "../../base/money.ts";
@@ -84,7 +85,10 @@ export function createWebhookStore(
           Number(row.account_id)
         );
       const budgeted = wanting("budget.reached");
-      if (budgeted.length > 0) await database.transaction((tx) => noteBudgets(tx, now, budgeted));
+      // One by one, so that no period stays locked while another one is waited for.
+      for (const period of await findReached(database, now, budgeted)) {
+        await database.transaction((tx) => noteBudget(tx, now, period));
+      }
       if (wanting("credit.low").length > 0) await database.transaction((tx) => noteCredit(tx, now));
       await database.transaction((tx) => noteVendors(tx, down, now));
     },
@@ -143,9 +147,9 @@ async function list(
   }));
 }
 
-/** Claims the percentages that budgets reached, in the transaction that stores their events. */
-async function noteBudgets(tx: Queryable, at: Date, accountIds: readonly number[]): Promise<void> {
-  const reached = await claimReached(tx, at, accountIds);
+/** Claims the percentages that a budget reached, in the transaction that stores their events. */
+async function noteBudget(tx: Queryable, at: Date, period: BudgetPeriod): Promise<void> {
+  const reached = await claimReached(tx, at, period);
   await enqueueEvents(
     tx,
     reached.map(({ budgetId, startsAt, accountId, per, percent, limitNanos, spentNanos }) => ({
