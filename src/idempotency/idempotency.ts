@@ -52,8 +52,8 @@ export interface Idempotency {
    */
   erase(transactionIds: readonly string[]): Promise<number>;
   /**
-   * Resolves when all answers are written and, within five seconds, all refunds made; for the end
-   * of the process.
+   * Resolves when all answers are written and then all refunds made, each within five seconds; for
+   * the end of the process.
    */
   drain(): Promise<void>;
   /** The number of answers that the store has not taken yet. */
@@ -102,8 +102,8 @@ const believeMs = 30_000;
  * store has missed.
  */
 const holdMs = 1000;
-/** How long the end of the process may wait for refunds. */
-const longestReturnMs = 5000;
+/** How long the end of the process may wait for answers, and then for refunds. */
+const longestDrainMs = 5000;
 
 export function createIdempotency(deps: IdempotencyDeps): Idempotency {
   return new Gate(deps);
@@ -156,19 +156,25 @@ class Gate implements Idempotency {
   }
 
   /**
-   * Claims and stores what the store has missed, one after the other, so that calls find free
-   * connections. A claim that fails, such as at a locked id, keeps nothing else from its turn.
+   * Claims and stores what the store has missed, one claim and one answer at a time, so that calls
+   * find free connections. A claim that fails, such as at a locked id, keeps nothing else from its
+   * turn.
    */
   async #catchUp(attempts: readonly InFlightRequest[]): Promise<void> {
     const failures: unknown[] = [];
+    const saved = this.#saveInTurn();
     for (const one of attempts) {
       if (one.isClaimed || one.hasEnded) continue;
       await this.#claimLate(one).catch((thrown) => failures.push(thrown));
     }
+    await saved;
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #saveInTurn(): Promise<void> {
     for (const remembered of this.#memory.unsaved()) {
       await inBackground(this.#writing, this.#save(remembered));
     }
-    if (failures.length > 0) throw failures[0];
   }
 
   async erase(transactionIds: readonly string[]): Promise<number> {
@@ -177,6 +183,12 @@ class Gate implements Idempotency {
   }
 
   async drain(): Promise<void> {
+    const { setTimer } = this.#deps;
+    await within(longestDrainMs, this.#saveAll(), undefined, setTimer);
+    await within(longestDrainMs, Promise.all(this.#returning), undefined, setTimer);
+  }
+
+  async #saveAll(): Promise<void> {
     // Answers with their texts first: those without are compared with what is stored of them.
     for (const isBare of [false, true]) {
       for (const remembered of this.#memory.unsaved()) {
@@ -185,8 +197,6 @@ class Gate implements Idempotency {
       }
       while (this.#writing.size > 0) await Promise.all(this.#writing);
     }
-    const returned = Promise.all(this.#returning);
-    await within(longestReturnMs, returned, undefined, this.#deps.setTimer);
   }
 
   async #attempt(

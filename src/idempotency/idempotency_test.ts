@@ -410,6 +410,43 @@ Deno.test("a late claim that fails keeps no other claim and no answer from the s
   assert.deepEqual([store.rows.size, one.unsaved], [2, 0]);
 });
 
+Deno.test("ids that the store hangs at keep no other answer from it, and no end of the process for long", async () => {
+  const { timers, store, pass } = setUpIdempotency();
+  const ofProcess = store.for("a");
+  let isAway = true;
+  const stored: number[] = [];
+  const unlessAway = () =>
+    isAway ? Promise.reject(new Fault("store_unavailable")) : new Promise<never>(() => {});
+  const one = testProcess({
+    ...{ clock: timers.clock, setTimer: timers.later },
+    store: {
+      ...ofProcess,
+      claim: unlessAway,
+      async finish({ accountId }) {
+        if (isAway || accountId === 3) return await unlessAway();
+        stored.push(accountId);
+        return { state: "stored" };
+      },
+    },
+  });
+  const vendor = () => new Promise<Reply>(() => {});
+  void one.idempotent(request({ accountId: 1 }), vendor);
+  for (const accountId of [2, 3, 4]) {
+    const answered = request({ accountId });
+    await one.idempotent(answered, () => Promise.resolve(wholeRun(answered.trace, "t1")));
+  }
+  isAway = false;
+  void one.maintain();
+  await settleDown();
+  assert.deepEqual(stored, [2], "the claim hangs, and this answer doesn't wait for it");
+  let hasEnded = false;
+  void one.drain().then(() => hasEnded = true);
+  await settleDown();
+  assert.deepEqual([stored, hasEnded], [[2, 4], false]);
+  await pass(5_000);
+  assert.equal(hasEnded, true);
+});
+
 Deno.test("the end of the process waits for an answer that is just being stored again", async () => {
   const { timers, store } = setUpIdempotency();
   const ofProcess = store.for("a");
