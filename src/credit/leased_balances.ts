@@ -41,6 +41,8 @@ export function inFlightHint({ inFlightNanos }: Shortage): string {
 const aheadNanos = 100_000_000n;
 /** One locked balance, at which the store hangs, must not keep others' leases from being renewed. */
 const longestTickMs = 1_000;
+/** Nor may it keep the process from ending: its lease then expires in the store. */
+const longestCloseMs = 5_000;
 /** No prefetch for this long after a failed, short or returned lease. */
 const prefetchPauseMs = 1_000;
 
@@ -92,12 +94,12 @@ export class LeasedBalances<Id extends number | string> {
     this.#balances.forgetUnused();
   }
 
-  /** Gives back all free credit. Calls under way may still settle. */
+  /** Gives back all free credit, within five seconds. Calls under way may still settle. */
   async close(): Promise<void> {
     // So that nothing is shown as under way any more. If the store is unreachable, the next step
     // fails.
     await this.#renew().catch(() => {});
-    await this.#balances.close();
+    await within(longestCloseMs, this.#balances.close(), undefined, this.#deps.setTimer);
   }
 
   #nowMs(): number {

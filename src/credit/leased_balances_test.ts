@@ -268,6 +268,24 @@ Deno.test("a balance that the store hangs at holds up the next tick for a second
   assert.equal(lease!.expiresMs, timers.clock.monotonicMs() + 150_000);
 });
 
+Deno.test("a balance that the store hangs at holds up the end of the process for five seconds at most", async () => {
+  const { balances, store, timers } = await setUp(usd, {
+    over: (real) => ({
+      release: (back) => back.accountId === account ? real.release(back) : new Promise(() => {}),
+    }),
+  });
+  await store.grant(2, usd);
+  for (const id of [2, account]) (await balances.reserve(id, cent)).settle(0n);
+  let hasEnded = false;
+  void balances.close().then(() => hasEnded = true);
+  await settleDown();
+  const left = await store.available([account]);
+  assert.deepEqual([left.get(account), hasEnded], [usd, false]);
+  timers.advance(5_000);
+  await settleDown();
+  assert.equal(hasEnded, true);
+});
+
 Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {
   for (const shared of [false, true]) {
     const { balances, clock } = await setUp(usd, { shared });
