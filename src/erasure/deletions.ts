@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { SetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import {
@@ -14,7 +15,6 @@ import {
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, isStoreAway, overLimit, reasonOf } from "../shared/fault.ts";
 import type { ErasureIndex, Erasures } from "./erasures.ts";
-import type { Tombstone } from "./tombstone.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
 /** A deletion that a caller requests. */
@@ -33,11 +33,13 @@ export interface DeletionsDeps {
   index: Pick<ErasureIndex, "arrivalOf">;
   clock: Clock;
   newId: () => string;
+  setTimer?: SetTimer;
   log: Pick<Log, "info" | "warn">;
 }
 
 /** A deletion waits for pending records for as long as it takes. */
 const noLimit = { timeoutMs: Infinity };
+const closeMs = 10_000;
 /** Queued deletions under way at once, each of another account. */
 const jobsAtOnce = 3;
 /** Concurrent batches of all deletions together, which leaves the database time for other work. */
@@ -80,6 +82,7 @@ export class Deletions {
       renew: (working) => deps.store.renew(working.map(idOf)),
       work: (deletion, stop) => this.#run(deletion, stop.signal),
       claimsAfterEach: true,
+      ...(deps.setTimer ? { setTimer: deps.setTimer } : {}),
     });
   }
 
@@ -110,7 +113,10 @@ export class Deletions {
     const { store, flushRecords } = this.#deps;
     await flushRecords(noLimit);
     const request = this.#request(wanted);
-    const tombstone = await this.#add(request, "claimed");
+    const tombstone = await this.#additions.run(
+      String(wanted.accountId),
+      () => store.add(request, "claimed"),
+    );
     try {
       await this.#queue.add({ tombstone, selectors: request.selectors, isAwaited: true });
     } catch (thrown) {
@@ -121,19 +127,18 @@ export class Deletions {
 
   /** Queues the request and returns its id. From then on no matching call is written. */
   async queue(wanted: WantedDeletion): Promise<string> {
-    // Records of calls answered before must be rows, so that they are erased and counted.
-    await this.#deps.flushRecords(noLimit);
-    const request = this.#request(wanted);
-    await this.#add(request, "queued");
+    const { store, erasures, flushRecords } = this.#deps;
+    const deletionId = await this.#additions.run(String(wanted.accountId), async () => {
+      // Records of calls answered before must be rows, so that they are erased and counted.
+      await flushRecords(noLimit);
+      const request = this.#request(wanted);
+      await store.add(request, "queued");
+      return request.deletionId;
+    });
     // Drops what this process holds in memory of the matching calls.
-    await this.#deps.erasures.refresh();
+    await erasures.refresh();
     this.#queue.wake();
-    return request.deletionId;
-  }
-
-  #add(request: DeletionRequest, as: "queued" | "claimed"): Promise<Tombstone> {
-    const add = () => this.#deps.store.add(request, as);
-    return this.#additions.run(String(request.accountId), add);
+    return deletionId;
   }
 
   find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
@@ -150,9 +155,12 @@ export class Deletions {
     return this.#queue.tick();
   }
 
-  /** Stops after the steps under way, and releases unfinished deletions. */
+  /**
+   * Stops after the steps under way, and releases unfinished deletions. A step that takes longer
+   * than ten seconds, as at a locked row, is cut off, and made again by whoever continues it.
+   */
   close(): Promise<void> {
-    return this.#queue.close(Infinity);
+    return this.#queue.close(closeMs);
   }
 
   async #claim(working: readonly Erasing[]): Promise<ClaimedDeletion[]> {

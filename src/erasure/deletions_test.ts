@@ -1,7 +1,7 @@
 import type { AuditNote } from "../audit/audit.ts";
 import { createErasureIndex } from "./erasures.ts";
 import assert from "@std/assert";
-import { FakeClock } from "../base/clock.ts";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { type Deletion, type DeletionStore, type ErasedBatch, selectorKinds } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { tombstoneOf } from "./tombstone.ts";
@@ -59,7 +59,8 @@ function setUp(
     ...over,
   };
   const { eraseExports = () => Promise.resolve(1) } = over;
-  const clock = new FakeClock();
+  const timers = new FakeTimers();
+  const { clock } = timers;
   const deletions = new Deletions({
     store,
     erasures: { refresh: () => note("refresh", undefined) },
@@ -67,10 +68,11 @@ function setUp(
     flushRecords: () => note("caught up", undefined).then(flushed),
     index: createErasureIndex(clock),
     clock,
+    setTimer: timers.later,
     newId: () => "d1",
     log: { info() {}, warn: (message, values) => void warned.push(message, values) },
   });
-  return { asked, warned, deletions, clock };
+  return { asked, warned, deletions, clock, timers };
 }
 
 const some = () => Promise.resolve({ isLast: false, transactionIds: ["t1"] });
@@ -267,6 +269,18 @@ Deno.test("of one account a hundred deletions wait to be stored, and no more", a
   assert.equal(outcomes.filter((code) => code === "store_unavailable").length, 101);
 });
 
+Deno.test("nor do more than a hundred of one account wait for the records of calls before them", async () => {
+  const gate = Promise.withResolvers<never>();
+  const { asked, deletions } = setUp([], 0, () => gate.promise);
+  const all = Array.from({ length: 102 }, () => deletions.queue(wanted));
+  const ended = Promise.allSettled(all);
+  await assert.rejects(all.at(-1)!, /^Fault: This account has 100 deletions waiting/);
+  gate.reject(new Fault("store_unavailable"));
+  const outcomes = (await ended).map((one) => one.status === "rejected" && one.reason.code);
+  assert.equal(outcomes.filter((code) => code === "store_unavailable").length, 101);
+  assert.ok(!asked.includes("add queued"));
+});
+
 Deno.test("of queued deletions three are under way at once, each of another account, and two erase", async () => {
   const gate = Promise.withResolvers<ErasedBatch>();
   const without: unknown[] = [];
@@ -300,6 +314,19 @@ Deno.test("closing waits for the step under way and releases the rest", async ()
   assert.equal(asked.filter((one) => one === "batch").length, 1);
   assert.equal(asked.at(-1), "release d1");
   assert.deepEqual(warned, []);
+});
+
+Deno.test("a step at which the store hangs holds up the end of the process for ten seconds at most", async () => {
+  const { timers, deletions, asked } = setUp([() => new Promise(() => {})]);
+  void deletions.erase(wanted);
+  while (!asked.includes("batch")) await Promise.resolve();
+  let hasEnded = false;
+  void deletions.close().then(() => hasEnded = true);
+  for (const [ms, expected] of [[9_999, false], [1, true]] as const) {
+    timers.advance(ms);
+    await someTurns();
+    assert.equal(hasEnded, expected);
+  }
 });
 
 Deno.test("the audit log has the kinds of a deletion's selectors, and none of their values", () => {
