@@ -409,6 +409,37 @@ eachDatabase(
 );
 
 onPostgres(
+  "while one account's credit.low waits for its locked webhook, no other webhook is locked",
+  async (database) => {
+    const one = processOf(database);
+    const hooks: string[] = [];
+    for (const name of ["falls", "falls, too", "has enough"]) {
+      const accountId = await newAccount(database, name);
+      hooks.push((await one.add(accountId, ["credit.low"])).id);
+      await createLedger(database).grant(accountId, 100n, { note: name });
+      if (name === "has enough") continue;
+      await createLedger(database).adjust(accountId, -99n, { note: "spent" });
+    }
+    const hook = (at: number, wait = "") =>
+      `select from webhooks where id = '${hooks[at]}' for update ${wait}`;
+    let isOver = false;
+    const { noted, isFree } = await database.transaction(async (tx) => {
+      for (const at of [2, 1]) await tx.query(hook(at));
+      const noted = one.noteEvents().finally(() => isOver = true);
+      await untilOneWaits(database, () => isOver);
+      return {
+        noted,
+        isFree: await database.query(hook(0, "nowait")).then(() => true, () => false),
+      };
+    });
+    await noted;
+    assert.equal(isFree, true);
+    const waiting = (await one.webhooks.list()).map(({ waiting }) => waiting);
+    assert.deepEqual(waiting, [1, 1, 0]);
+  },
+);
+
+onPostgres(
   "while the event of one budget waits for its locked period, no other period is locked",
   async (database) => {
     const accountId = await newAccount(database);

@@ -85,11 +85,12 @@ export function createWebhookStore(
           Number(row.account_id)
         );
       const budgeted = wanting("budget.reached");
-      // One by one, so that no period stays locked while another one is waited for.
+      // Only where there is something new, and one by one: none stays locked while others are
+      // waited for.
       for (const period of await findReached(database, now, budgeted)) {
         await database.transaction((tx) => noteBudget(tx, now, period));
       }
-      if (wanting("credit.low").length > 0) await database.transaction((tx) => noteCredit(tx, now));
+      if (wanting("credit.low").length > 0) await noteCredit(database, now);
       await database.transaction((tx) => noteVendors(tx, down, now));
     },
     ...createDeliveries(database, { sealer, workerId }),
@@ -166,32 +167,46 @@ async function noteBudget(tx: Queryable, at: Date, period: BudgetPeriod): Promis
 }
 
 /** Stores an event each time that a balance falls below the limit. */
-async function noteCredit(tx: Queryable, at: Date): Promise<void> {
-  const hooks = await tx.query(
-    `select id, account_id, credit_low_nanos, credit_is_low from webhooks
-     where events = '{}' or 'credit.low' = any(events) order by id for update`,
-    [],
-  );
-  const levels = await readCreditLevels(tx, hooks.map((row) => Number(row.account_id)));
-  for (const row of hooks) {
-    const level = levels.get(Number(row.account_id));
-    if (!level) continue;
-    const limit = row.credit_low_nanos as bigint | null ?? level.lastGrantNanos / 10n;
-    const isLow = level.balanceNanos < limit;
-    if (isLow === row.credit_is_low) continue;
-    const id = String(row.id);
+async function noteCredit(database: Database, at: Date): Promise<void> {
+  for (const { id } of await turnedCredit(database)) {
+    await database.transaction((tx) => noteCreditOf(tx, id, at));
+  }
+}
+
+async function noteCreditOf(tx: Queryable, webhookId: string, at: Date): Promise<void> {
+  for (const { id, accountId, isLow, balanceNanos, limit } of await turnedCredit(tx, webhookId)) {
     await tx.query("update webhooks set credit_is_low = $2 where id = $1", [id, isLow]);
     if (!isLow) continue;
     await enqueueEvents(tx, [{
-      ...{ accountId: Number(row.account_id), at, type: "credit.low" },
+      ...{ accountId, at, type: "credit.low" },
       key: `credit ${at.toISOString()}`,
       data: {
-        account_id: Number(row.account_id),
-        balance_usd: nanosToUsd(level.balanceNanos),
+        account_id: accountId,
+        balance_usd: nanosToUsd(balanceNanos),
         credit_low_usd: nanosToUsd(limit),
       },
     }], id);
   }
+}
+
+/** Finds webhooks whose credit has become low, or no longer is: of all, or of one, which it locks. */
+async function turnedCredit(database: Queryable, webhookId?: string) {
+  const hooks = await database.query(
+    `select id, account_id, credit_low_nanos, credit_is_low from webhooks
+     where (events = '{}' or 'credit.low' = any(events)) and ($1::text is null or id = $1)
+     order by id ${webhookId === undefined ? "" : "for update"}`,
+    [webhookId ?? null],
+  );
+  const levels = await readCreditLevels(database, hooks.map((row) => Number(row.account_id)));
+  return hooks.flatMap((row) => {
+    const [id, accountId] = [String(row.id), Number(row.account_id)];
+    const level = levels.get(accountId);
+    if (!level) return [];
+    const { balanceNanos } = level;
+    const limit = row.credit_low_nanos as bigint | null ?? level.lastGrantNanos / 10n;
+    const isLow = balanceNanos < limit;
+    return isLow === row.credit_is_low ? [] : [{ id, accountId, isLow, balanceNanos, limit }];
+  });
 }
 
 /** A vendor is up again when no process has seen it down for this long. */
