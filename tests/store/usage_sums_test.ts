@@ -464,7 +464,7 @@ onPostgres(
       ...{ userId: "ada", status: "completed", billingBasis: "reported" },
       ...{ costNanos: 700n, chargedNanos: 700n },
     });
-    const ids = ["erased", "erased later", "beside"];
+    const ids = ["erased", "erased later", "beside", "priced again"];
     const calls = ids.map((transactionId) => ({ ...settled, transactionId }));
     await createRecords(database, analytics).insert(calls);
     const eraseCalls = (...transactionIds: string[]) =>
@@ -493,6 +493,17 @@ onPostgres(
     await assert.rejects(refundVia(unheard, "erased later"), /away/);
     await eraseCalls("erased later");
     await refundVia(apart, "erased later");
+    assert.equal(await erasedNanos(), 700n);
+    // A correction of the call's price finishes the refund, too.
+    await assert.rejects(refundVia(dead, "priced again"), /away/);
+    const repricing = createRepricing(database, analytics);
+    const priced = (await Array.fromAsync(repricing.read({ accountId }))).flat();
+    await repricing.correct(
+      accountId,
+      priced.map((call) => ({ call, costNanos: 900n, chargedNanos: 900n, priceVersion: "v" })),
+    );
+    await eraseCalls("priced again");
+    await refundVia(apart, "priced again");
     assert.equal(await erasedNanos(), 700n);
     const ledger = createLedger(database);
     assert.equal((await ledger.show(accountId)).balanceNanos, -700n);

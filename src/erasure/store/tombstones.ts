@@ -126,13 +126,17 @@ export async function noteErased(
   return rows.map((row) => String(row.transaction_id));
 }
 
-/** Notes a call's refund, as part of its transaction; returns false if it was noted before. */
-export async function noteRefunded(tx: Queryable, transactionId: string): Promise<boolean> {
+/** Notes calls' refunds, as part of their transaction; returns how many weren't noted before. */
+export async function noteRefunded(
+  tx: Queryable,
+  transactionIds: readonly string[],
+): Promise<number> {
   const rows = await tx.query(
-    "insert into refunded_calls values ($1) on conflict do nothing returning transaction_id",
-    [transactionId],
+    `insert into refunded_calls (transaction_id) select id from unnest($1::text[]) as r (id)
+     order by id on conflict do nothing returning transaction_id`,
+    [transactionIds],
   );
-  return rows.length > 0;
+  return rows.length;
 }
 
 /** Forgets calls that were erased long ago: no process can still be about to write or refund them. */

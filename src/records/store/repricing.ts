@@ -78,7 +78,13 @@ export async function writeCorrections(
     }))),
   ]);
   await changeUsage(tx, correctedCalls(rows));
-  return new Set(rows.map((row) => String(row.transaction_id)));
+  const written = new Set(rows.map((row) => String(row.transaction_id)));
+  // The charge was taken out of the sums with that, in place of a refund that was cut off before it.
+  const refunded = calls.filter(({ call }) => call.isRefunded && written.has(call.transactionId));
+  if (refunded.length > 0) {
+    await noteRefunded(tx, refunded.map(({ call }) => call.transactionId));
+  }
+  return written;
 }
 
 /** $1 account, $2 JSON array of calls. Rows that have changed since they were read are skipped. */
@@ -133,7 +139,6 @@ export async function clearCharge(
   transactionId: string,
   refunded?: RefundedCall,
 ): Promise<void> {
-  const isFirst = await noteRefunded(tx, transactionId);
   const rows = await tx.query(
     `update interactions i set charged_nanos = 0
      from (
@@ -145,6 +150,8 @@ export async function clearCharge(
        old.charged_nanos as old_charged_nanos`,
     [transactionId],
   );
+  // After the call's row, as by a correction.
+  const isFirst = await noteRefunded(tx, [transactionId]) > 0;
   if (rows.length > 0) return await changeUsage(tx, correctedCalls(rows));
   if (!refunded || !isFirst) return;
   if ((await erasedAmong(tx, [transactionId])).length === 0) return;

@@ -67,7 +67,11 @@ function withRefunds(
   calls: readonly CorrectedCall[],
   refunded: ReadonlySet<string>,
 ): readonly CorrectedCall[] {
-  return calls.map((one) => refunded.has(idOf(one)) ? { ...one, chargedNanos: 0n } : one);
+  return calls.map((one) =>
+    refunded.has(idOf(one))
+      ? { ...one, call: { ...one.call, isRefunded: true }, chargedNanos: 0n }
+      : one
+  );
 }
 
 function idOf({ call }: CorrectedCall): string {
