@@ -35,6 +35,19 @@ export function encodeStream(
   return events.map((event) => encoder.encode(event)).join("") + encoder.end();
 }
 
+/** Returns the events of an answer that is one call, whose arguments come in pieces. */
+export function callEvents(name: string, pieces: readonly string[]): CanonicalEvent[] {
+  const block = { choice: 0, block: 0 };
+  const content = { kind: "tool-call", id: "call_1", name, custom: false } as const;
+  return [
+    { type: "start", id: "x", model: "m", created: 0 },
+    { type: "block-start", ...block, content },
+    ...pieces.map((text) => ({ type: "block-delta" as const, ...block, text })),
+    { type: "block-end", ...block },
+    { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
+  ];
+}
+
 /**
  * Checks that a model's call of the request's first tool is the item `call`, in a whole answer and
  * in a stream, whose first event has the item with `opened` instead. `pieces`: the arguments, as the
@@ -45,16 +58,7 @@ export function checkCall(
   pieces: readonly string[],
   { call, opened }: { call: object; opened: object },
 ): string {
-  const { name } = request.tools[0]!;
-  const block = { choice: 0, block: 0 };
-  const content = { kind: "tool-call", id: "call_1", name, custom: false } as const;
-  const events: CanonicalEvent[] = [
-    { type: "start", id: "x", model: "m", created: 0 },
-    { type: "block-start", ...block, content },
-    ...pieces.map((text) => ({ type: "block-delta" as const, ...block, text })),
-    { type: "block-end", ...block },
-    { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_calls" },
-  ];
+  const events = callEvents(request.tools[0]!.name, pieces);
   const context = { ...contextOf(), id: (prefix: string) => `${prefix}1`, request };
   const whole = encodeAnswer(foldEvents(events), context) as { output: unknown[] };
   assert.deepEqual(whole.output, [call]);

@@ -8,3 +8,16 @@ Deno.test("the input's details are numbers alone unless cache writes of both kin
   const long = writeUsage({ input: 10, output: 5, cacheWrite: 4, cacheWriteLong: 3 });
   assert.equal(readUsage({ usage: long }, {})?.cacheWriteLong, 3);
 });
+
+Deno.test("only a shell in a container of the vendor is a code session", () => {
+  const call = { type: "shell_call", action: { commands: ["ls"] } };
+  const sessions = (...environments: unknown[]) => {
+    const output = environments.map((environment) => ({ ...call, environment }));
+    const usage = { input_tokens: 1, output_tokens: 1 };
+    return readUsage({ usage, output }, {})?.codeSessions;
+  };
+  // A recorded answer of OpenAI with a local shell names no environment.
+  assert.equal(sessions(undefined, null, { type: "local" }), undefined);
+  const container = (container_id: string) => ({ type: "container_reference", container_id });
+  assert.equal(sessions(container("a"), container("b"), container("a"), undefined), 2);
+});

@@ -47,7 +47,8 @@ function isSearch(item: JsonRecord): boolean {
 function containers(output: readonly JsonRecord[]): number {
   const runs = output.filter(({ type, environment }) =>
     type === "code_interpreter_call" ||
-    (type === "shell_call" && !(isRecord(environment) && environment.type === "local"))
+    // Any other shell runs on the caller's machine.
+    (type === "shell_call" && asRecord(environment).type === "container_reference")
   );
   const ids = runs.map((run) =>
     asString(run.container_id) ?? asString(asRecord(run.environment).container_id)

@@ -6,6 +6,7 @@ import type {
   SearchWork,
 } from "../../../kernel/canonical.ts";
 import type { CanonicalRequest, Opaque } from "../../../kernel/canonical_request.ts";
+import { isCodingCall } from "../request/coding_tools.ts";
 import { writeCitation } from "./citations.ts";
 import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
 
@@ -26,7 +27,7 @@ export class OutputWriter {
   readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
   /** The item whose `done` event has yet to be emitted. */
   #open: { item: Item; index: number } | undefined;
-  #block: { number: number; writer: OpenBlock } | undefined;
+  #block: { number: number; writer: OpenBlock; isUnannounced: boolean } | undefined;
   /** Events of the waiting blocks, in the order in which the blocks started. */
   readonly #waiting = new Map<number, BlockEvent[]>();
   #takesTurns = false;
@@ -73,10 +74,14 @@ export class OutputWriter {
     this.close(status);
   }
 
-  /** Leaves the open items incomplete, without events, because the answer failed. */
+  /**
+   * Leaves the open item incomplete, without events, because the answer failed. A call that wasn't
+   * announced yet is left out.
+   */
   abandon(): void {
     if (this.#open && "status" in this.#open.item) this.#open.item.status = "incomplete";
     this.#block?.writer.abandon();
+    if (this.#block?.isUnannounced) this.items.pop();
   }
 
   /**
@@ -104,6 +109,7 @@ export class OutputWriter {
     if (content.kind === "vendor" && content.dialect !== "responses" && content.search) {
       return this.#takeSearch(content.search);
     }
+    let isUnannounced = false;
     const continues = (content.kind === "text" || content.kind === "refusal") &&
       this.#open?.item.type === "message";
     if (!continues) {
@@ -113,19 +119,27 @@ export class OutputWriter {
       this.#closeItem("completed");
       this.#open = { item, index: this.items.length };
       this.items.push(item);
-      this.#emit("response.output_item.added", { output_index: this.#open.index, item });
+      // The AI SDK refuses a stream in which a patch begins without its operation.
+      isUnannounced = content.kind === "tool-call" && isCodingCall(item);
+      if (!isUnannounced) this.#announce();
     }
     if (content.kind === "vendor") return this.#closeItem(undefined);
     const { item, index } = this.#open!;
     const writer = openBlock(content, item, (type, fields) => {
       this.#emit(type, { item_id: item.id, output_index: index, ...fields });
     });
-    this.#block = { number, writer };
+    this.#block = { number, writer, isUnannounced };
     if (writer.part) this.#parts.set(number, writer.part);
+  }
+
+  #announce(): void {
+    const { item, index } = this.#open!;
+    this.#emit("response.output_item.added", { output_index: index, item });
   }
 
   #endBlock(opaque: Opaque | undefined): void {
     this.#block?.writer.end(opaque);
+    if (this.#block?.isUnannounced) this.#announce();
     this.#block = undefined;
     // Reasoning has no status that could change.
     if (this.#open?.item.type === "reasoning") this.#closeItem(undefined);

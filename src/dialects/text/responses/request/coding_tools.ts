@@ -14,8 +14,8 @@ const text = (description: string) => ({ type: "string", description });
 const integer = (description: string) => ({ type: "integer", description });
 
 /**
- * `field` of a call has the function's arguments. `opened`: the fields of a call that begins;
- * `defaults`: those that the model need not write.
+ * `field` of a call has the function's arguments. `others`: the call's other fields; `defaults`:
+ * arguments that the model need not write, but clients require.
  */
 const tools = {
   apply_patch: {
@@ -36,8 +36,8 @@ const tools = {
     },
     field: "operation",
     idPrefix: "apc_",
-    opened: { operation: {} },
-    defaults: {},
+    others: {},
+    defaults: ({ type }: JsonRecord) => type === "delete_file" ? {} : { diff: "" },
   },
   shell: {
     description: "Runs shell commands on the user's machine. Each command runs by itself, maybe " +
@@ -54,15 +54,19 @@ const tools = {
     },
     field: "action",
     idPrefix: "sh_",
-    opened: { action: { commands: [] }, environment: { type: "local" } },
-    defaults: { timeout_ms: null, max_output_length: null },
+    others: { environment: { type: "local" } },
+    defaults: () => ({ timeout_ms: null, max_output_length: null, commands: [] }),
   },
 } as const;
 
-/** Returns which tool this is, if the caller runs it: a shell may run in the vendor's container. */
+/**
+ * Returns which tool this is, if the caller runs it. A shell may run in the vendor's container; the
+ * AI SDK's names no environment if it is local.
+ */
 export function codingTool({ type, environment }: JsonRecord): CodingTool | undefined {
   if (type === "apply_patch") return type;
-  return type === "shell" && asRecord(environment).type === "local" ? type : undefined;
+  const { type: where = "local" } = asRecord(environment);
+  return type === "shell" && where === "local" ? type : undefined;
 }
 
 /** Returns the tool as a function without a name. */
@@ -123,21 +127,21 @@ export function codingResult(item: JsonRecord, path: string): string[] {
   return [textAt(item, "output", path) || (status === "failed" ? "The patch failed." : "Done.")];
 }
 
-/** Returns the item of a call that begins. */
+/** Returns the item of a call that begins, still without its arguments. */
 export function newCodingCall(
   tool: CodingTool,
   call_id: string,
   newId: (prefix: string) => string,
 ): JsonRecord {
-  const { idPrefix, opened } = tools[tool];
+  const { idPrefix, others } = tools[tool];
   const type = `${tool}_call`;
-  return { id: newId(idPrefix), type, status: "in_progress", call_id, ...opened };
+  return { id: newId(idPrefix), type, status: "in_progress", call_id, ...others };
 }
 
 /** Writes the whole arguments of a call into its item. */
 export function endCodingCall(item: Record<string, unknown>, argumentsText: string): void {
   const { field, defaults } = tools[item.type === "shell_call" ? "shell" : "apply_patch"];
   // Some models write nothing for a call without arguments.
-  const fields = argumentsText === "" ? asRecord(item[field]) : parsedRecord(argumentsText);
-  item[field] = fields ? { ...defaults, ...fields } : argumentsText;
+  const fields = argumentsText === "" ? {} : parsedRecord(argumentsText);
+  item[field] = fields ? { ...defaults(fields), ...fields } : argumentsText;
 }

@@ -1,10 +1,17 @@
 /** `apply_patch` and a local `shell`, as OpenAI's agents library offers them (Python, 0.24). */
+import { createOpenAI } from "@ai-sdk/openai";
 import assert from "@std/assert";
-import { checkCall } from "../../../../../tests/support/responses_fixtures.ts";
-import type { Fault } from "../../../../shared/fault.ts";
+import {
+  callEvents,
+  checkCall,
+  contextOf,
+  encodeStream,
+} from "../../../../../tests/support/responses_fixtures.ts";
+import { Fault } from "../../../../shared/fault.ts";
 import { finish } from "../../../../base/steps.ts";
 import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import { decodeRequest } from "../request_decoder.ts";
+import { createStreamEncoder } from "../stream_encoder.ts";
 
 const patch = { type: "apply_patch" };
 const shell = { type: "shell", environment: { type: "local" } };
@@ -79,7 +86,10 @@ Deno.test("tools for coding that the caller runs are functions, their calls and 
 Deno.test("a shell in the vendor's container can't be carried, nor can its calls", () => {
   const container = { type: "container_reference", container_id: "c" };
   const hosted = { ...shellCall, environment: container };
-  const { tools, turns, unsupported } = decode([hosted, ran], [{ type: "shell" }]);
+  const { tools, turns, unsupported } = decode([hosted, ran], [{
+    ...shell,
+    environment: { type: "container_auto" },
+  }]);
   assert.deepEqual([tools.length, turns.length], [0, 1]);
   assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
     ["input[1]", "meaning"],
@@ -145,16 +155,70 @@ Deno.test("a model's calls of them are items of their kind, whole and streamed",
   // A function of the caller has the name already.
   const taken = { type: "function", name: "shell", parameters: { type: "object" } };
   const empty = { timeout_ms: null, max_output_length: null, commands: [] };
+  const created = { type: "create_file", path: "a/__init__.py" };
+  const deleted = { type: "delete_file", path: "a.ts" };
+  const patchOf = (operation: object) => ({ ...patchCall, operation }) as never;
   const written: [unknown[], string, { status: string }, object][] = [
-    [[patch], JSON.stringify(operation), patchCall, { operation: {} }],
-    [[shell, taken], '{"commands":["ls","false"]}', shellCall, { action: { commands: [] } }],
+    [[patch], JSON.stringify(operation), patchCall, {}],
+    // Some models write no empty text; clients require one.
+    [[patch], JSON.stringify(created), patchOf({ ...created, diff: "" }), {}],
+    [[patch], JSON.stringify(deleted), patchOf(deleted), {}],
+    [[shell, taken], '{"commands":["ls","false"]}', shellCall, {}],
     // Some models write nothing for a call without arguments.
-    [[shell, taken], "", { ...shellCall, action: empty } as never, { action: { commands: [] } }],
-    [[patch], "", { ...patchCall, operation: {} } as never, { operation: {} }],
+    [[shell, taken], "", { ...shellCall, action: empty } as never, {}],
+    [[patch], "", patchOf({ diff: "" }), {}],
   ];
   for (const [tools, input, call, opened] of written) {
     const request = decode([], tools);
     assert.notEqual(request.tools[0]!.name, "shell");
     checkCall(request, [input.slice(0, 9), input.slice(9)], { call, opened });
   }
+});
+
+Deno.test("a call that a failure cuts short before it was announced isn't in the failed response", () => {
+  for (const tool of [patch, shell]) {
+    const context = contextOf({ tools: [tool] });
+    const events = callEvents(context.request.tools[0]!.name, ['{"pa']).slice(0, 3);
+    const encoder = createStreamEncoder(context);
+    const frames = events.map((event) => encoder.encode(event)).join("") +
+      encoder.fail(new Fault("upstream_stream_truncated"));
+    assert.doesNotMatch(frames, /_call"/);
+    assert.match(frames, /"status":"failed".*"output":\[\]/);
+  }
+});
+
+/** The AI SDK's own provider, which checks each event strictly. */
+async function partsOf(
+  tool: { type: "apply_patch" | "shell" },
+  args: string,
+): Promise<{ tools: unknown[]; parts: { type: string; input?: string }[] }> {
+  let tools: unknown[] = [];
+  const openai = createOpenAI({
+    apiKey: "unused",
+    fetch: (_url, init) => {
+      ({ tools } = JSON.parse(String(init?.body)));
+      const context = contextOf({ tools });
+      const { name } = context.request.tools[0]!;
+      const stream = encodeStream(callEvents(name, [args]), context);
+      const headers = { "content-type": "text/event-stream" };
+      return Promise.resolve(new Response(stream, { headers }));
+    },
+  });
+  const { stream } = await openai.responses("m").doStream({
+    prompt: [{ role: "user", content: [{ type: "text", text: "q" }] }],
+    tools: [{ type: "provider", id: `openai.${tool.type}`, name: tool.type, args: {} }],
+  });
+  return { tools, parts: await Array.fromAsync(stream as AsyncIterable<{ type: string }>) };
+}
+
+Deno.test("the AI SDK reads streamed calls, of a shell that it offers without an environment, too", async () => {
+  const patching = await partsOf({ type: "apply_patch" }, JSON.stringify(operation));
+  const shelling = await partsOf({ type: "shell" }, '{"commands":["ls"]}');
+  assert.deepEqual([patching.tools, shelling.tools], [[patch], [{ type: "shell" }]]);
+  const calls = [patching, shelling].map(({ parts }) => {
+    assert.ok(!parts.some(({ type }) => type === "error"), JSON.stringify(parts));
+    const { input } = parts.find(({ type }) => type === "tool-call")!;
+    return JSON.parse(input!);
+  });
+  assert.deepEqual(calls, [{ callId: "call_1", operation }, { action: { commands: ["ls"] } }]);
 });
