@@ -432,6 +432,35 @@ const rows: Crossing[] = [
     },
     losses: [],
   },
+  {
+    case: "results follow their calls directly: OpenAI's responses endpoint takes messages between",
+    from: "responses",
+    to: "chat",
+    body: {
+      input: [
+        { role: "user", content: "go" },
+        ...["a", "b"].map((call_id) => ({
+          ...{ type: "function_call", call_id, name: "f", arguments: "{}" },
+        })),
+        { role: "user", content: "wait" },
+        { type: "function_call_output", call_id: "a", output: "1" },
+        { role: "developer", content: "note" },
+        { type: "function_call_output", call_id: "b", output: "2" },
+      ],
+      tools: [{ type: "function", name: "f" }],
+    },
+    gives: {
+      messages: [
+        { role: "user", content: "go" },
+        { role: "assistant", tool_calls: [{ id: "a" }, { id: "b" }] },
+        { role: "tool", tool_call_id: "a" },
+        { role: "tool", tool_call_id: "b" },
+        { role: "user", content: "wait" },
+        { role: "system", content: "note" },
+      ],
+    },
+    losses: [],
+  },
 ];
 
 registerCrossings(rows);

@@ -1,3 +1,4 @@
+import { pushAll } from "../../../../base/lists.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import type {
   CanonicalRequest,
@@ -34,11 +35,38 @@ export function* writeMessages(request: CanonicalRequest, writing: Writing): Ste
   const messages: Message[] = [];
   const system = request.system.filter(({ text }) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: writeTexts(system, writing) });
-  for (const turn of yield* mergeTurns(request.turns)) {
+  for (const turn of yield* mergeTurns(yield* resultsFirst(request.turns))) {
     for (const message of writeTurn(turn, writing)) messages.push(message);
     yield;
   }
   return messages;
+}
+
+/**
+ * Returns the turns with each call's result before any other message that the caller has between
+ * the two: this dialect's vendors require the results directly after their calls.
+ */
+function* resultsFirst(turns: readonly Turn[]): Steps<Turn[]> {
+  const ordered: Turn[] = [];
+  const waiting: Turn[] = [];
+  const open = new Set<string>();
+  for (const turn of turns) {
+    yield;
+    const isModels = turn.role === "assistant";
+    const hasResult = turn.parts.some(({ type }) => type === "tool-result");
+    if (!isModels && !hasResult && open.size > 0) {
+      waiting.push(turn);
+      continue;
+    }
+    if (isModels) pushAll(ordered, waiting.splice(0));
+    ordered.push(turn);
+    for (const part of turn.parts) {
+      if (part.type === "tool-call") open.add(part.id);
+      else if (part.type === "tool-result") open.delete(part.callId);
+    }
+    if (open.size === 0) pushAll(ordered, waiting.splice(0));
+  }
+  return [...ordered, ...waiting];
 }
 
 /**
