@@ -2,6 +2,7 @@ import type { JsonRecord } from "../../kernel/json.ts";
 import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
+import { isClientSearch } from "./request/offered_tools.ts";
 
 /**
  * Parts of messages and of tool outputs. Callers send a text back with sources that they didn't
@@ -45,6 +46,14 @@ const codingItem: KnownFieldSet = {
   ...all("call_id created_by operation action environment output max_output_length"),
   ...knownMark,
 };
+/** The tools that were found say themselves that they were deferred, which is over. */
+const toolSearchItem: KnownFieldSet = {
+  ...itemFields,
+  ...all("call_id created_by execution arguments tools"),
+  ...knownMark,
+};
+const ofClientSearch = (known: KnownFieldSet) => (record: JsonRecord) =>
+  isClientSearch(record) ? known : undefined;
 const textFields: KnownFieldSet = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, KnownFieldSet>> = {
@@ -56,6 +65,8 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   apply_patch_call_output: codingItem,
   shell_call: codingItem,
   shell_call_output: codingItem,
+  tool_search_call: ofClientSearch(toolSearchItem),
+  tool_search_output: ofClientSearch(toolSearchItem),
   function_call_output: output,
   custom_tool_call_output: output,
   additional_tools: { ...itemFields, role: true, tools: (record) => tool(record) },
@@ -67,6 +78,10 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
 const ofTool: Readonly<Record<string, KnownFieldSet>> = {
   function: { ...all("type name description parameters strict"), ...knownMark },
   custom: { type: true, name: true, description: true, format: true, ...knownMark },
+  tool_search: ofClientSearch({
+    ...all("type execution description parameters"),
+    ...knownMark,
+  }),
   apply_patch: { type: true, ...knownMark },
   shell: { type: true, environment: true, ...knownMark },
 };

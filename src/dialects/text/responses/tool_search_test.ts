@@ -2,6 +2,7 @@
 import assert from "@std/assert";
 import { checkCall } from "../../../../tests/support/responses_fixtures.ts";
 import { finish } from "../../../base/steps.ts";
+import type { ToolCallPart, ToolResultPart } from "../../kernel/canonical_request.ts";
 import { decodeRequest } from "./request_decoder.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
@@ -50,6 +51,22 @@ Deno.test("the caller's own tool search is a function, its calls and results are
   assert.deepEqual(mixed.unsupported.map(({ path, weight }) => [path, weight]), [
     ["input[2].tools[0]", "meaning"],
   ]);
+});
+
+Deno.test("its cache marks are carried, its arguments too where a model left them incomplete", () => {
+  const mark = { cache_control: { type: "ephemeral" } };
+  const cut = '{"query":';
+  const { tools, turns, unsupported } = decode(
+    [{ ...call, ...mark, arguments: cut, created_by: "u" }, { ...found, ...mark }],
+    [{ ...offered, ...mark, scope: "all" }],
+  );
+  const [called, result] = turns.slice(1).map(({ parts }) => parts[0]);
+  assert.equal((called as ToolCallPart).arguments, cut);
+  for (const marked of [tools[0]!, called as ToolCallPart, result as ToolResultPart]) {
+    assert.ok(marked.cache);
+  }
+  // Fields that other vendors don't know are reported.
+  assert.deepEqual(unsupported.map(({ path }) => path), ["tools[0].scope"]);
 });
 
 Deno.test("a tool search by the vendor is left out, and so are its calls", () => {

@@ -132,6 +132,7 @@ const modelCalls: ReadonlySet<string> = new Set([
   "custom_tool_call",
   "apply_patch_call",
   "shell_call",
+  "tool_search_call",
 ]);
 
 /**

@@ -78,7 +78,8 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
   const bare = { type: "reasoning", id: "rs_1", summary: [] };
   const sealed = { ...bare, id: "rs_2", encrypted_content: "gAAA" };
   const { id: _, ...callWithoutId } = call;
-  const coding = ["apply_patch_call", "shell_call"].map((type) => ({ type, call_id: "call_4" }));
+  const coding = ["apply_patch_call", "shell_call", "tool_search_call"]
+    .map((type) => ({ type, call_id: "call_4" }));
   const turns = [
     { input: inputItems({ input: "q" }), output: [bare, call] },
     { input: [output], output: [sealed, { ...call, call_id: "call_2", id: "fc_2" }] },
@@ -95,7 +96,7 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
   ]);
   // Only what follows in the same answer hangs on it.
   assert.deepEqual((body.input as unknown[])[6], { ...call, id: "fc_3" });
-  assert.deepEqual((body.input as unknown[]).slice(7, 10), [...coding, callWithoutId]);
+  assert.deepEqual((body.input as unknown[]).slice(7, 11), [...coding, callWithoutId]);
 });
 
 Deno.test("what is kept of an answer is read from a whole one and from a terminal event", () => {

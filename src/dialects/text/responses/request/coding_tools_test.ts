@@ -178,7 +178,7 @@ Deno.test("a model's calls of them are items of their kind, whole and streamed",
 Deno.test("a call that a failure cuts short before it was announced isn't in the failed response", () => {
   for (const tool of [patch, shell]) {
     const context = contextOf({ tools: [tool] });
-    const events = callEvents(context.request.tools[0]!.name, ['{"pa']).slice(0, 3);
+    const events = callEvents(tool.type, ['{"pa']).slice(0, 3);
     const encoder = createStreamEncoder(context);
     const frames = events.map((event) => encoder.encode(event)).join("") +
       encoder.fail(new Fault("upstream_stream_truncated"));
@@ -198,8 +198,7 @@ async function partsOf(
     fetch: (_url, init) => {
       ({ tools } = JSON.parse(String(init?.body)));
       const context = contextOf({ tools });
-      const { name } = context.request.tools[0]!;
-      const stream = encodeStream(callEvents(name, [args]), context);
+      const stream = encodeStream(callEvents(tool.type, [args]), context);
       const headers = { "content-type": "text/event-stream" };
       return Promise.resolve(new Response(stream, { headers }));
     },

@@ -257,11 +257,13 @@ function readOutput(
 function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
   if (!isClientSearch(item)) return addUnsupported(item, path, into);
   const id = requiredText(item, "call_id", path);
+  const mark = readCacheMark(item, path);
   if (item.type === "tool_search_call") {
     const name = into.names.ofType("tool_search");
-    const input = JSON.stringify(item.arguments ?? {});
-    const call = { type: "tool-call", id, name, arguments: input, custom: false, path } as const;
-    return addPart(into.turns, "assistant", call, path);
+    // Arguments that were no object are the model's text.
+    const input = asString(item.arguments) ?? JSON.stringify(item.arguments ?? {});
+    const call = { id, name, arguments: input, custom: false, ...mark, path };
+    return addPart(into.turns, "assistant", { type: "tool-call", ...call }, path);
   }
   const found = foundTools(item, path)
     // A tool that the vendor runs has no name; other vendors' models can't call it.
@@ -274,7 +276,7 @@ function readToolSearch(item: JsonRecord, path: string, into: Reading): void {
   addPart(
     into.turns,
     "user",
-    { type: "tool-result", callId: id, parts, isError: false, path },
+    { type: "tool-result", callId: id, parts, isError: false, ...mark, path },
     path,
   );
 }
