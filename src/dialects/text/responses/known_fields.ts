@@ -65,6 +65,8 @@ const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   apply_patch_call_output: codingItem,
   shell_call: codingItem,
   shell_call_output: codingItem,
+  local_shell_call: codingItem,
+  local_shell_call_output: codingItem,
   tool_search_call: ofClientSearch(toolSearchItem),
   tool_search_output: ofClientSearch(toolSearchItem),
   function_call_output: output,
@@ -83,6 +85,7 @@ const ofTool: Readonly<Record<string, KnownFieldSet>> = {
     ...knownMark,
   }),
   apply_patch: { type: true, ...knownMark },
+  local_shell: { type: true, ...knownMark },
   shell: { type: true, environment: true, ...knownMark },
 };
 

@@ -4,11 +4,12 @@ import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/jso
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 
 /**
- * The tools `apply_patch` and `shell`, as OpenAI's agents libraries offer them: the caller runs them,
- * and OpenAI's models know their input by heart (npm openai 7.59.0, `ResponseApplyPatchToolCall` and
- * `ResponseFunctionShellToolCall`). For other models they are functions.
+ * The tools `apply_patch`, `shell` and the older `local_shell`, as OpenAI's agents libraries offer
+ * them: the caller runs them, and OpenAI's models know their input by heart (npm openai 7.59.0,
+ * `ResponseApplyPatchToolCall`, `ResponseFunctionShellToolCall`, `LocalShellCall`). For other models
+ * they are functions.
  */
-export type CodingTool = "apply_patch" | "shell";
+export type CodingTool = keyof typeof tools;
 
 const text = (description: string) => ({ type: "string", description });
 const integer = (description: string) => ({ type: "integer", description });
@@ -57,6 +58,30 @@ const tools = {
     others: { environment: { type: "local" } },
     defaults: () => ({ timeout_ms: null, max_output_length: null, commands: [] }),
   },
+  local_shell: {
+    description: "Runs a program on the user's machine. To use a shell, run it: " +
+      '`["bash", "-lc", "ls | wc -l"]`. The program can\'t ask for input.',
+    parameters: {
+      type: "object",
+      properties: {
+        command: {
+          ...{ type: "array", items: { type: "string" } },
+          description: "The program and its arguments.",
+        },
+        working_directory: text("Directory to run the program in."),
+        timeout_ms: integer("Milliseconds after which the program is stopped."),
+        env: {
+          ...{ type: "object", additionalProperties: { type: "string" } },
+          description: "Environment variables to set for the program.",
+        },
+      },
+      required: ["command"],
+    },
+    field: "action",
+    idPrefix: "lsh_",
+    others: {},
+    defaults: () => ({ type: "exec", env: {}, command: [] }),
+  },
 } as const;
 
 /**
@@ -64,7 +89,7 @@ const tools = {
  * AI SDK's names no environment if it is local.
  */
 export function codingTool({ type, environment }: JsonRecord): CodingTool | undefined {
-  if (type === "apply_patch") return type;
+  if (type === "apply_patch" || type === "local_shell") return type;
   const { type: where = "local" } = asRecord(environment);
   return type === "shell" && where === "local" ? type : undefined;
 }
@@ -81,8 +106,14 @@ export function codingFunction(name: CodingTool, tool: JsonRecord): JsonRecord {
   return { description: description + more, parameters };
 }
 
-export function isCodingCall({ type }: JsonRecord): boolean {
-  return type === "apply_patch_call" || type === "shell_call";
+export function isCodingCall(item: JsonRecord): boolean {
+  return calledTool(item) !== undefined;
+}
+
+const names = Object.keys(tools) as CodingTool[];
+
+function calledTool({ type }: JsonRecord): CodingTool | undefined {
+  return names.find((name) => type === `${name}_call`);
 }
 
 /**
@@ -93,10 +124,8 @@ export function readCodingCall(
   item: JsonRecord,
   path: string,
 ): { tool: CodingTool; arguments: string } | undefined {
-  if (!isCodingCall(item) || asRecord(item.environment).type === "container_reference") {
-    return undefined;
-  }
-  const tool = item.type === "shell_call" ? "shell" : "apply_patch";
+  const tool = calledTool(item);
+  if (!tool || asRecord(item.environment).type === "container_reference") return undefined;
   const { field } = tools[tool];
   const written = item[field];
   if (typeof written === "string") return { tool, arguments: written };
@@ -124,7 +153,9 @@ export function codingResult(item: JsonRecord, path: string): string[] {
       return [stdout, errors, end].filter(Boolean).join("\n");
     });
   }
-  return [textAt(item, "output", path) || (status === "failed" ? "The patch failed." : "Done.")];
+  const text = textAt(item, "output", path) ?? "";
+  if (type === "local_shell_call_output") return [text];
+  return [text || (status === "failed" ? "The patch failed." : "Done.")];
 }
 
 /** Returns the item of a call that begins, still without its arguments. */
@@ -140,7 +171,7 @@ export function newCodingCall(
 
 /** Writes the whole arguments of a call into its item. */
 export function endCodingCall(item: Record<string, unknown>, argumentsText: string): void {
-  const { field, defaults } = tools[item.type === "shell_call" ? "shell" : "apply_patch"];
+  const { field, defaults } = tools[calledTool(item)!];
   // Some models write nothing for a call without arguments.
   const fields = argumentsText === "" ? {} : parsedRecord(argumentsText);
   item[field] = fields ? { ...defaults(fields), ...fields } : argumentsText;

@@ -9,7 +9,7 @@ import {
 } from "../../../../../tests/support/responses_fixtures.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import { finish } from "../../../../base/steps.ts";
-import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
+import type { TextPart, ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import { decodeRequest } from "../request_decoder.ts";
 import { createStreamEncoder } from "../stream_encoder.ts";
 
@@ -187,9 +187,29 @@ Deno.test("a call that a failure cuts short before it was announced isn't in the
   }
 });
 
+Deno.test("the older local shell is a function, too, with either name of its result's id", () => {
+  const called = { type: "local_shell_call", id: "lsh_1", call_id: "call_1", status: "completed" };
+  const action = { type: "exec", command: ["ls"], env: {}, timeout_ms: null };
+  for (const id of ["id", "call_id"]) {
+    const result = { type: "local_shell_call_output", [id]: "call_1", output: '{"stdout":""}' };
+    const { tools, turns, unsupported } = decode(
+      [{ ...called, action }, result],
+      [{ type: "local_shell" }],
+    );
+    assert.deepEqual([tools.map(({ name }) => name), unsupported], [["local_shell"], []]);
+    const [call, output] = turns.slice(1).map(({ parts }) => parts[0]);
+    assert.deepEqual(JSON.parse((call as ToolCallPart).arguments), {
+      ...{ type: "exec", command: ["ls"], env: {} },
+    });
+    assert.deepEqual((output as ToolResultPart).parts.map((part) => (part as TextPart).text), [
+      '{"stdout":""}',
+    ]);
+  }
+});
+
 /** The AI SDK's own provider, which checks each event strictly. */
 async function partsOf(
-  tool: { type: "apply_patch" | "shell" },
+  tool: { type: "apply_patch" | "shell" | "local_shell" },
   args: string,
 ): Promise<{ tools: unknown[]; parts: { type: string; input?: string }[] }> {
   let tools: unknown[] = [];
@@ -213,11 +233,16 @@ async function partsOf(
 Deno.test("the AI SDK reads streamed calls, of a shell that it offers without an environment, too", async () => {
   const patching = await partsOf({ type: "apply_patch" }, JSON.stringify(operation));
   const shelling = await partsOf({ type: "shell" }, '{"commands":["ls"]}');
+  const older = await partsOf({ type: "local_shell" }, '{"command":["ls"]}');
   assert.deepEqual([patching.tools, shelling.tools], [[patch], [{ type: "shell" }]]);
-  const calls = [patching, shelling].map(({ parts }) => {
+  const calls = [patching, shelling, older].map(({ parts }) => {
     assert.ok(!parts.some(({ type }) => type === "error"), JSON.stringify(parts));
     const { input } = parts.find(({ type }) => type === "tool-call")!;
     return JSON.parse(input!);
   });
-  assert.deepEqual(calls, [{ callId: "call_1", operation }, { action: { commands: ["ls"] } }]);
+  assert.deepEqual(calls, [
+    { callId: "call_1", operation },
+    { action: { commands: ["ls"] } },
+    { action: { type: "exec", command: ["ls"], env: {} } },
+  ]);
 });

@@ -112,9 +112,11 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
       return readToolSearch(item, path, into);
     case "apply_patch_call":
     case "shell_call":
+    case "local_shell_call":
       return addCodingCall(item, path, into);
     case "apply_patch_call_output":
     case "shell_call_output":
+    case "local_shell_call_output":
       return addCodingResult(item, path, into);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
@@ -302,7 +304,9 @@ function addCodingCall(item: JsonRecord, path: string, into: Reading): void {
 }
 
 function addCodingResult(item: JsonRecord, path: string, into: Reading): void {
-  const callId = requiredText(item, "call_id", path);
+  // OpenAI's types call it `id` in the result of a `local_shell`; the libraries, `call_id`.
+  const isNamedId = item.type === "local_shell_call_output" && item.call_id === undefined;
+  const callId = requiredText(item, isNamedId ? "id" : "call_id", path);
   if (into.hostedShellCalls.has(callId)) return addUnsupported(item, path, into);
   const parts = codingResult(item, path).map((text) => ({ type: "text" as const, text, path }));
   const isError = item.type === "apply_patch_call_output" && item.status === "failed";
