@@ -52,6 +52,8 @@ export interface ChatVendor {
   refusedWhenReasoning: Readonly<Record<string, number | null>>;
   /** At the responses endpoint reasoning comes as plain text, as servers of open models give it. */
   hasRawReasoning?: true;
+  /** There, reasoning has a status, as other items have. */
+  hasReasoningStatus?: true;
   usage(counts: Counts, model: ChatModel): JsonObject;
   /** Members of the responses endpoint's usage beside the standard ones. */
   responsesUsage?(counts: Counts, model: ChatModel): JsonObject;

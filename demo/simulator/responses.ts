@@ -151,6 +151,7 @@ function outputOptions(
     hasSummary: asObject(body.reasoning)?.summary != null ||
       asObject(body.reasoning)?.generate_summary != null,
     hasRawReasoning: vendor.hasRawReasoning === true,
+    hasReasoningStatus: vendor.hasReasoningStatus === true,
     hasSources: include.includes("web_search_call.action.sources"),
     isCompaction: asObject(asArray(body.input).at(-1))?.type === "compaction_trigger",
     topLogprobs: include.includes("message.output_text.logprobs") || body.top_logprobs != null

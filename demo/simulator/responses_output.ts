@@ -15,6 +15,7 @@ export interface OutputOptions {
   hasSummary: boolean;
   /** Reasoning as plain `reasoning_text`, as the servers of open models give it. */
   hasRawReasoning: boolean;
+  hasReasoningStatus: boolean;
   topLogprobs: number | null;
   /** The pages that a search found. */
   hasSources: boolean;
@@ -85,6 +86,7 @@ function reasoningItem(output: Output, options: OutputOptions): ResponseReasonin
     id,
     summary: options.hasSummary && !options.hasRawReasoning ? [{ type: "summary_text", text }] : [],
     ...(options.hasRawReasoning ? { content: [{ type: "reasoning_text", text }] } : {}),
+    ...(options.hasReasoningStatus ? { status: "completed" as const } : {}),
     ...(options.hasEncrypted ? { encrypted_content: seal("reasoning", id) } : {}),
   };
 }

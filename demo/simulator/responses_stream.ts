@@ -159,7 +159,11 @@ function* messageEvents(
 function openItem(item: ResponseOutputItem): ResponseOutputItem {
   switch (item.type) {
     case "reasoning":
-      return { ...item, summary: [], ...(item.content ? { content: [] } : {}) };
+      return {
+        ...{ ...item, summary: [] },
+        ...(item.content ? { content: [] } : {}),
+        ...(item.status ? { status: "in_progress" } : {}),
+      };
     case "message":
       return { ...item, status: "in_progress", content: [] };
     case "function_call":
