@@ -81,6 +81,11 @@ export interface Vendor {
    * summary.
    */
   readonly compacts?: true;
+  /**
+   * The vendor's responses endpoint knows only OpenAI's functions and the tools that the vendor runs
+   * itself, but no `apply_patch` or `shell`: they are functions there.
+   */
+  readonly lacksCodingTools?: true;
   /** Names of its models may begin with another vendor's name, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /**
@@ -229,6 +234,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-a",
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
+    lacksCodingTools: true,
     dialectHeaders: [],
     ownKeyHeaders: ["x-hf-*"],
     operations: {
@@ -306,6 +312,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-g",
     baseUrl: "https://api.x.ai/v1",
     dialects: ["chat", "responses"],
+    lacksCodingTools: true,
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,

@@ -83,7 +83,9 @@ export async function planCall(
   setsCacheMarks(caller);
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
-  const isEmulated = !request.target.vendor.compacts && dialect.asksForSummary?.(request.body);
+  const { compacts, lacksCodingTools, dialects } = request.target.vendor;
+  const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
+    (lacksCodingTools && dialect.hasCodingTools?.(request.body));
   if (first === dialect.name && !isEmulated) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
@@ -92,7 +94,7 @@ export async function planCall(
     dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks))
   );
   checkSettings(read);
-  const isMoved = request.target.vendor.dialects.includes(dialect.name);
+  const isMoved = first !== dialect.name && dialects.includes(dialect.name);
   const decoded = isMoved ? withoutReasoningSummaries(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
@@ -100,7 +102,7 @@ export async function planCall(
   let encoded = await encodeFor(deps, request, decoded, best!);
   // A request that the vendor's preferred endpoint can't carry goes to its first one where that
   // can.
-  const other = request.target.vendor.dialects[0]!;
+  const other = dialects[0]!;
   const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(deps, asked));
   if (isOpen && other !== dialect.name && isRefused(encoded.losses, mode)) {
     const carried = await encodeFor(deps, request, decoded, other);

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import { FakeClock } from "../../base/clock.ts";
 import { dialects } from "../../dialects/text/mod.ts";
 import type { Mode } from "../../shared/interaction.ts";
@@ -35,13 +36,55 @@ Deno.test("what the vendor has refused lately is left out before the request is 
   assert.deepEqual(await reasoningFor(1), asked, "ten minutes later");
 });
 
-/** A messages caller's request for OpenAI. */
-function requestOf(body: { model: string }, accountId: number, mode: Mode): PlanRequest {
+Deno.test("vendors without OpenAI's coding tools get them as functions, on their own endpoint", async () => {
+  const clock = new FakeClock();
+  const deps = {
+    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
+    prices: { find: () => undefined, chatRefuses: () => [] },
+    storedResponses: { findReasoning: () => Promise.resolve([]) },
+  } as unknown as PlanDeps;
+  const reasoning = { effort: "low", summary: "auto" };
+  const called = { type: "apply_patch_call", call_id: "c", operation: { type: "delete_file" } };
+  const patched = { type: "apply_patch_call_output", call_id: "c", status: "completed" };
+  const question = { role: "user", content: "Go" };
+  const tools = [{ type: "apply_patch" }];
+  const asked = { dialect: "responses" } as const;
+  const bodies = [
+    { input: "Go", tools, reasoning },
+    { input: [question, called, patched], reasoning },
+  ];
+  for (const body of bodies) {
+    const planned = (vendor: string) =>
+      planCall(deps, requestOf({ model: "m", ...body }, 1, "managed", { ...asked, vendor }));
+    for (const vendor of ["vendor-a", "vendor-g"]) {
+      const plan = await planned(vendor);
+      assert.deepEqual([plan.upstream.name, plan.sameDialect, plan.losses], [
+        ...["responses", false, []],
+      ]);
+      assert.doesNotMatch(plan.requestText, /"type":"apply_patch/);
+      assert.match(plan.requestText, /"name":"apply_patch"/);
+      // The endpoint is the one that was asked, which has summaries.
+      assert.match(plan.requestText, /"summary":"auto"/);
+    }
+    assert.ok((await planned("vendor-b")).sameDialect);
+  }
+  const search = { model: "m", input: "Go", tools: [{ type: "web_search" }] };
+  const plain = requestOf(search, 1, "managed", { ...asked, vendor: "vendor-g" });
+  assert.ok((await planCall(deps, plain)).sameDialect);
+});
+
+/** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
+function requestOf(
+  body: { model: string },
+  accountId: number,
+  mode: Mode,
+  { dialect = "messages", vendor = "vendor-b" }: { dialect?: DialectName; vendor?: string } = {},
+): PlanRequest {
   const bodyText = JSON.stringify(body);
   return {
-    ...{ dialect: dialects.messages, body, bodyText, mode },
-    facts: dialects.messages.readRequest(body),
-    target: { vendor: createRegistry({}, []).find("vendor-b")!, model: body.model },
+    ...{ dialect: dialects[dialect], body, bodyText, mode },
+    facts: dialects[dialect].readRequest(body),
+    target: { vendor: createRegistry({}, []).find(vendor)!, model: body.model },
     caller: {
       principal: { account: { id: accountId }, key: { translationMode: "default" } },
       header: () => undefined,

@@ -52,8 +52,8 @@ const toolSearchItem: KnownFieldSet = {
   ...all("call_id created_by execution arguments tools"),
   ...knownMark,
 };
-const ofClientSearch = (known: KnownFieldSet) => (record: JsonRecord) =>
-  isClientSearch(record) ? known : undefined;
+const ofClientSearch = (fields: KnownFieldSet) => (record: JsonRecord) =>
+  isClientSearch(record) ? fields : undefined;
 const textFields: KnownFieldSet = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, KnownFieldSet>> = {
