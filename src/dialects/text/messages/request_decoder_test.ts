@@ -291,6 +291,20 @@ Deno.test("what has no neutral form is unsupported: hints, and what changes the 
   ]);
 });
 
+Deno.test("the vendor's tool search is left out and reported: all tools are offered at once", () => {
+  const names = ["regex_20251119", "bm25_20251119", "regex", "bm25"];
+  const searches = names.map((name) => ({
+    ...{ type: `tool_search_tool_${name}`, name: `tool_search_tool_${name.split("_")[0]}` },
+  }));
+  const deferred = { name: "f", input_schema: { type: "object" }, defer_loading: true };
+  const { tools, unsupported } = decode({ tools: [...searches, deferred] });
+  assert.deepEqual(tools.map(({ name }) => name), ["f"]);
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
+    ["tools[4].defer_loading", "hint"],
+    ...names.map((_, index) => [`tools[${index}]`, "hint"]),
+  ]);
+});
+
 Deno.test("media blocks become parts with their path, system blocks system texts", () => {
   const content = [
     { type: "image", source: { type: "base64", media_type: "image/jpg", data: png } },

@@ -12,6 +12,9 @@ import { clientTool } from "./client_tools.ts";
 /** The web search's type, of any version. */
 const searchType = /^web_search_\d{8}$/;
 
+/** The vendor's own search for the tools that are deferred, with or without a version. */
+const toolSearch = /^tool_search_tool_(regex|bm25)(_\d{8})?$/;
+
 export function isSearchTool(tool: JsonRecord): boolean {
   return typeof tool.type === "string" && searchType.test(tool.type);
 }
@@ -70,7 +73,9 @@ export function readTools(
       return [];
     }
     if (!isFunction(tool)) {
-      unsupported.push({ path, value: tool, weight: "meaning" });
+      // Leaving out the vendor's tool search loses no tool: the model gets all of them here.
+      const isSearched = toolSearch.test(String(tool.type));
+      unsupported.push({ path, value: tool, weight: isSearched ? "hint" : "meaning" });
       return [];
     }
     if (isPlaceholder(tool)) {
