@@ -86,6 +86,6 @@ function add(
   sum.newCostNanos += corrected?.costNanos ?? old;
   if (corrected) {
     sum.corrected++;
-    sum.chargedNanos += corrected.chargedNanos - call.chargedNanos;
+    sum.chargedNanos += corrected.chargedNanos - (call.postedNanos ?? call.chargedNanos);
   } else if (typeof outcome === "string" && outcome !== "same") sum.unchanged[outcome]++;
 }

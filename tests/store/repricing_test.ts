@@ -424,7 +424,8 @@ onPostgres(
       /away/,
     );
     assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 1000n]);
-    await run(pricesOf(doubled));
+    const [sum] = await run(pricesOf(doubled));
+    assert.equal(sum!.chargedNanos, 0n, "the balance was charged before the cut");
     assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 2000n]);
     assert.deepEqual([(await entries(db)).length, await ledger.check()], [1, []]);
   },
