@@ -18,8 +18,13 @@ import { costOfCall, maxEventBytes } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { SpeechCall } from "./speech.ts";
 
-/** The most bytes of an answer that are recorded. */
+/** The most bytes of a streamed answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
+
+interface Sound {
+  sound: Uint8Array[];
+  failure?: Fault;
+}
 
 /**
  * Reads the audio of an answer (bytes, events or JSON with base64, or raw samples that need a
@@ -31,6 +36,7 @@ export class AudioReader {
   readonly #splitter: SseSplitter | undefined;
   #pieces: Uint8Array[] = [];
   #length = 0;
+  #isStream = true;
   #samples: PcmFormat;
   #usage: Usage | undefined;
   #hasEnded = false;
@@ -52,32 +58,29 @@ export class AudioReader {
    * before a failure in the same piece was spoken all the same, and is returned.
    */
   readPiece(piece: Uint8Array): PassedEvents & { isLast: boolean } {
-    const isFirst = this.#length === 0;
-    const { sound, failure } = this.#splitter
-      ? this.#events(this.#splitter.push(piece))
-      : { sound: this.#collected([piece]) };
-    const started = isFirst && this.#length > 0 && this.#wantsHeader
-      ? [wavHeader(this.#samples, undefined)]
-      : [];
-    const all = [...started, ...sound];
-    return {
-      bytes: all.length > 0 ? Buffer.concat(all) : undefined,
-      isLast: this.#hasEnded,
-      ...optionalField("failure", failure),
-    };
+    const read = this.#passed(() =>
+      this.#splitter
+        ? this.#events(this.#splitter.push(piece))
+        : { sound: this.#collected([piece]) }
+    );
+    return { ...read, isLast: this.#hasEnded };
   }
 
-  /** Ends the vendor's answer. Throws if it is incomplete. */
-  end(): void {
-    if (this.#splitter) {
-      this.#collected(this.#splitter.end().flatMap((event) => this.#event(event)));
-    }
+  /**
+   * Ends the vendor's answer; returns the bytes of a last event without its blank line. Throws if
+   * the answer is incomplete.
+   */
+  end(): Uint8Array | undefined {
+    const { bytes, failure } = this.#passed(() => this.#events(this.#splitter?.end() ?? []));
+    if (failure) throw failure;
     if (this.#length === 0) throw noAudio();
     if (this.#splitter && !this.#hasEnded) throw new Fault("upstream_stream_truncated");
+    return bytes;
   }
 
   /** Reads a whole answer of any type. Throws if it has no audio. */
   readWhole(body: Uint8Array, isJson: boolean): void {
+    this.#isStream = false;
     if (isJson) {
       this.#collected(
         this.#read(this.#speechCall.codec.read(parseAnswer(new TextDecoder().decode(body)))),
@@ -101,8 +104,13 @@ export class AudioReader {
   settle(isComplete: boolean): { recordText?: string; isTruncated?: boolean } {
     if (this.#length === 0) return {};
     this.#reportUsage(isComplete);
-    const isTruncated = this.#length > maxRecordedBytes;
+    const isTruncated = this.#isTooLarge;
     return { recordText: this.#json(isTruncated ? undefined : this.#file()), isTruncated };
+  }
+
+  /** Whether the audio isn't collected. A whole answer is: its caller is waiting for the file. */
+  get #isTooLarge(): boolean {
+    return this.#isStream && this.#length > maxRecordedBytes;
   }
 
   get #wantsHeader(): boolean {
@@ -110,8 +118,22 @@ export class AudioReader {
     return codec.givesSamples && encoded.format === "wav";
   }
 
+  /** Returns what was read for the caller of a stream: the first sound after its file's header. */
+  #passed(read: () => Sound): PassedEvents {
+    const isFirst = this.#length === 0;
+    const { sound, failure } = read();
+    const started = isFirst && this.#length > 0 && this.#wantsHeader
+      ? [wavHeader(this.#samples, undefined)]
+      : [];
+    const all = [...started, ...sound];
+    return {
+      bytes: all.length > 0 ? Buffer.concat(all) : undefined,
+      ...optionalField("failure", failure),
+    };
+  }
+
   /** Returns the sound of these events, up to one with a failure. */
-  #events(events: readonly SseEvent[]): { sound: Uint8Array[]; failure?: Fault } {
+  #events(events: readonly SseEvent[]): Sound {
     const sound: Uint8Array[] = [];
     try {
       for (const event of events) pushAll(sound, this.#collected(this.#event(event)));
@@ -147,7 +169,7 @@ export class AudioReader {
   #collected(pieces: Uint8Array[]): Uint8Array[] {
     for (const piece of pieces) {
       this.#length += piece.length;
-      if (this.#length > maxRecordedBytes) this.#pieces = [];
+      if (this.#isTooLarge) this.#pieces = [];
       else this.#pieces.push(piece);
     }
     return pieces;
@@ -173,7 +195,7 @@ export class AudioReader {
     if (codec.givesSamples || encoded.format === "pcm") {
       return pcmSeconds(this.#length, this.#samples.sampleRate);
     }
-    const measured = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
+    const measured = this.#isTooLarge ? undefined : audioSeconds(this.#file());
     return measured ?? likelySeconds(characters(ask.text), ask.speed);
   }
 

@@ -88,10 +88,7 @@ async function work(ctx: OperationContext, speechCall: SpeechCall): Promise<Oper
 function listenerOf(sound: AudioReader): OperationListener {
   return {
     take: (piece) => sound.readPiece(piece),
-    end() {
-      sound.end();
-      return undefined;
-    },
+    end: () => sound.end(),
     fail: () => undefined,
     settle: (isComplete) => sound.settle(isComplete),
   };

@@ -1,0 +1,35 @@
+import assert from "@std/assert";
+import { Buffer } from "node:buffer";
+import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
+import { generateSpeechCodec } from "../dialects/text/generate/operations/generate_content_speech.ts";
+import { speechAsk } from "../../tests/support/speech_ask.ts";
+import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
+import { AudioReader } from "./audio.ts";
+
+/** Returns a reader of answers of this type; nothing is billed, since the call has no price. */
+function readerOf(codec: SpeechCodec, contentType: string, ask = speechAsk("m")): AudioReader {
+  const vendorCall = { target: { vendor: { label: "vendor-x" }, model: "m" } };
+  const meter = { report() {}, bill: () => ({ costNanos: null }) };
+  const speechCall = { codec, ask, encoded: codec.encode(ask) };
+  return new AudioReader({ vendorCall, meter } as never, speechCall as never, contentType);
+}
+
+Deno.test("a whole file larger than a stream's record reaches the caller and the record whole", () => {
+  const reader = readerOf(codedSpeech, "audio/wav", speechAsk("m", { format: "wav" }));
+  const sound = new Uint8Array(32 * 1024 * 1024 + 1).fill(7);
+  reader.readWhole(sound, false);
+  const { file, json } = reader.finish();
+  assert.equal(Buffer.compare(file, sound), 0);
+  assert.ok(json.length > sound.length);
+});
+
+Deno.test("audio in a stream's last event reaches the caller, though no blank line ends it", () => {
+  const ask = speechAsk("m-tts", { format: "wav", stream: true });
+  const reader = readerOf(generateSpeechCodec, "text/event-stream", ask);
+  const inlineData = { data: new Uint8Array([1, 2, 3, 4]).toBase64() };
+  const candidates = [{ content: { parts: [{ inlineData }] }, finishReason: "STOP" }];
+  const event = new TextEncoder().encode(`data: ${JSON.stringify({ candidates })}\n`);
+  assert.equal(reader.readPiece(event).bytes, undefined);
+  const sound = reader.end();
+  assert.deepEqual([sound?.length, sound?.at(-1)], [44 + 4, 4], "a header, and the samples");
+});
