@@ -17,7 +17,6 @@ export function callCost(
     const own = priceOf(other.model);
     return own ? [{ usage: inTierOf(other.usage, usage), row: own }] : [];
   });
-  if (priced.length === 0) return costOf(usage, row);
   const rest = priced.reduce((left, other) => without(left, other.usage), usage);
   const costs = [costOf(rest, row), ...priced.map((other) => costOf(other.usage, other.row))];
   const pico = costs.reduce((sum, cost) => sum + cost.pico, 0n);

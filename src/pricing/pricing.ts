@@ -257,7 +257,7 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
 function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   const charges: Charge[] = [];
   const add = (dimension: CostLine["dimension"], count = 0, ratePico = 0n) => {
-    const units = ratePico === 0n ? 0n : whole(count) * ratePico * millisecondsPerMinute * unit;
+    const units = whole(count) * ratePico * millisecondsPerMinute * unit;
     if (units > 0n) charges.push({ dimension, count, ratePico, units });
   };
   add("perRequest", 1, rates.perRequest);
@@ -275,8 +275,7 @@ function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
 
 /** The price of `quality/size`, of either alone, else the dearest: an image is never free. */
 function imageRate(perImage: Rates["perImage"], image: ImageCount): bigint {
-  if (perImage === undefined) return 0n;
-  if (typeof perImage === "bigint") return perImage;
+  if (typeof perImage !== "object") return perImage ?? 0n;
   const { quality, size } = image;
   for (const key of [`${quality}/${size}`, size, quality]) {
     const rate = key !== undefined && Object.hasOwn(perImage, key) ? perImage[key] : undefined;
@@ -305,7 +304,6 @@ function ratesFor(row: PriceRow, inputTokens: number): Rates {
 
 /** Rates of the tiers that the prompt reaches, lowest threshold first. */
 function reachedTiers({ contextTiers }: PriceRow, inputTokens: number): readonly Rates[] {
-  if (contextTiers.length === 0) return [];
   return contextTiers
     .filter((tier) => tier.inclusive ? inputTokens >= tier.threshold : inputTokens > tier.threshold)
     .toSorted((one, other) => one.threshold - other.threshold)
@@ -317,7 +315,7 @@ function reachedTiers({ contextTiers }: PriceRow, inputTokens: number): readonly
  * count.
  */
 function mergeRates(list: readonly [Rates, ...Rates[]]): Rates {
-  return list.length === 1 ? list[0] : { ...list[0], ...list.at(-1) };
+  return { ...list[0], ...list.at(-1) };
 }
 
 function costliest(rates: readonly Rates[], dimensions: readonly Dimension[]): bigint {
@@ -368,7 +366,6 @@ function factorOf(factors: PriceRow["regions"], name: string | undefined): Fract
 }
 
 function times(one: Fraction, other: Fraction): Fraction {
-  if (one === unchanged) return other;
   return {
     numerator: one.numerator * other.numerator,
     denominator: one.denominator * other.denominator,

@@ -213,6 +213,12 @@ const vectors: [string, BillableUsage, PriceRow, string][] = [
     "0.009050000",
   ],
   [
+    "no seconds cost nothing",
+    { input: 0, output: 0 },
+    row({ perMinute: 60_000_000n }),
+    "0.000000000",
+  ],
+  [
     "images by quality and size",
     { input: 0, output: 0, images: [{ count: 2, quality: "hd", size: "1024x1024" }] },
     row({ perImage: { "hd/1024x1024": 80_000_000_000n, "low/1024x1024": 10_000_000_000n } }),
@@ -384,7 +390,7 @@ Deno.test("the bound counts audio prices, and other units", () => {
 
 Deno.test("the caller's output limit counts first, then the row's, then 128,000", () => {
   const limited = row({}, { maxOutputTokens: 64_000 });
-  assert.equal(outputLimit(limited, 5), 5);
+  assert.equal(outputLimit(limited, 1), 1);
   assert.equal(outputLimit(limited), 64_000);
   assert.equal(outputLimit(row({})), 128_000);
 });

@@ -55,6 +55,11 @@ Deno.test("usage splits into disjoint parts", () => {
       audioInput: 20,
     }],
     [
+      "audio beyond what prompt and cache can hold is charged as reported",
+      { input: 10, cacheRead: 5, audioInput: 20, output: 0 },
+      { cachedAudioInput: 5, audioInput: 15 },
+    ],
+    [
       "what is no count is nothing",
       { input: NaN, cacheRead: -5, output: -1, reasoning: Infinity },
       {},

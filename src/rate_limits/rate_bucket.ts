@@ -78,7 +78,7 @@ export function leaseFrom(
   const processes = others.length + 1;
   const stock = Math.floor(usable / (4 * processes));
   const withheld = Math.min(request.withheld, Math.floor(mine / unitsPerToken));
-  const tokens = request.leave ? 0 : Math.max(
+  const tokens = Math.max(
     withheld,
     Math.min(usable, Math.max(request.needed, Math.min(request.wanted, stock))),
   );

@@ -6,6 +6,7 @@ import { MemoryBucket, startProcess, type StoreMood } from "../../tests/support/
 import { Fault } from "../shared/fault.ts";
 import { type Bucket, fullBucket, type Heartbeat, leaseFrom } from "./rate_bucket.ts";
 import { createRateLimiter } from "./rate_limiter.ts";
+import { RateLease } from "./rate_lease.ts";
 import { leaving, type RateStore, unitsPerToken } from "./rate_limit.ts";
 
 const free = { id: 1, requestsPerMinute: 60, burst: 100 };
@@ -313,6 +314,24 @@ Deno.test("all that processes may issue themselves fits the rate and half of the
   const half = { share: 30, ceiling: tokens(25) };
   assert.deepEqual(next("a", half), { ...half, held: tokens(1) });
   assert.deepEqual(next("b", {}), { ...half, held: tokens(1) });
+});
+
+Deno.test("a silent process that may issue nothing itself slows no refill", () => {
+  const limits = { requestsPerMinute: 4, burst: 1 };
+  const request = { ...leaving, leave: false, spent: 0, has: 0, leaseMs: 60_000 };
+  const ask = (before: Bucket, name: string, nowMs: number, needed: number) =>
+    leaseFrom(before, { ...request, process: name, leaseId: name, needed }, limits, nowMs, {});
+  const { bucket } = ask({ ...fullBucket(limits, 0), level: 0 }, "silent", 0, 0);
+  const [silent] = bucket.holders;
+  assert.deepEqual([silent!.share, silent!.ceiling], [4, 0]);
+  assert.equal(ask(bucket, "asking", 15_000, 1).answer.tokens, 1);
+});
+
+Deno.test("tokens in hand beyond a process's ceiling are its own while the store is away", () => {
+  const lease = new RateLease("a");
+  const answer = { limits: free, tokens: 3, stock: 3, rest: 0, free: 0, share: 60, ceiling: 0 };
+  lease.accept(answer, { atMs: 0, spent: 0 }, 0, 60_000);
+  assert.equal(lease.tokens(30_000), 3);
 });
 
 Deno.test("after a change of tier a full bucket lacks what others hold", () => {
