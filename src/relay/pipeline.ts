@@ -19,7 +19,12 @@ import type { CallMeter } from "./meter.ts";
 import type { RecordedRequest } from "./recorded_request.ts";
 import { addSettledHeaders, modelHeader, type Reply } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
-import { forwardStream, StreamFailure, type StreamListener } from "./stream_forwarder.ts";
+import {
+  failedStatus,
+  forwardStream,
+  StreamFailure,
+  type StreamListener,
+} from "./stream_forwarder.ts";
 import type { BudgetHolds } from "../budgets/budget_holds.ts";
 import type { SpendCaps } from "../credit/spend_cap.ts";
 import type { Reservations } from "../credit/reservations.ts";
@@ -177,8 +182,6 @@ export async function eachPossible<T, R>(
   act: (item: T) => R | Promise<R>,
   most = Infinity,
 ): Promise<Candidates<R>> {
-  // A single item's fault is thrown as it is.
-  if (items.length === 1) return [await act(items[0])];
   const made: R[] = [];
   let refusal: Fault | undefined;
   for (const item of items) {
@@ -331,16 +334,7 @@ interface Answered {
  * Asks the candidates in order until one answers. It returns once the caller has the first byte of
  * an answer, so a later failure never moves on to another candidate.
  */
-function firstAnswer<M extends CallMeter>(
-  deps: PipelineDeps,
-  plans: Candidates<CallPlan<M>>,
-  call: Call<M>,
-): Promise<Answered> {
-  if (plans.length === 1) return askCandidate(deps, plans[0], call, true);
-  return firstOf(deps, plans, call);
-}
-
-async function firstOf<M extends CallMeter>(
+async function firstAnswer<M extends CallMeter>(
   deps: PipelineDeps,
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
@@ -402,8 +396,8 @@ async function askCandidate<M extends CallMeter>(
       nameTarget(answered.reply.headers, target, call);
       return answered;
     } catch (thrown) {
-      const fault = thrown instanceof StreamFailure ? thrown.fault : thrown;
-      if (signal.aborted || !(fault instanceof Fault)) {
+      const fault = faultIn(thrown);
+      if (signal.aborted || !fault) {
         targetHealth.released(target);
         throw thrown;
       }
@@ -412,7 +406,7 @@ async function askCandidate<M extends CallMeter>(
       if (!hasOtherKey || hasProduced(call) || budgetOf(call, isLast).left <= 0) {
         noteFailure(targetHealth, vendorCall, fault);
         const last = vendorCall.lastFault(fault);
-        throw thrown instanceof StreamFailure ? new StreamFailure(last, thrown.status) : last;
+        throw thrown instanceof StreamFailure ? new StreamFailure(last) : last;
       }
       call.moveTo(plan);
     }
@@ -546,14 +540,12 @@ async function streamReply<M extends CallMeter>(
 /** Returns how a call ended, given what it threw. */
 export function endingOf(thrown: unknown, callerLeft: boolean): Ending {
   if (isAbort(thrown) || callerLeft) return { status: "cancelled", httpStatus: null };
-  const failure = thrown instanceof StreamFailure ? thrown : undefined;
-  const fault = failure?.fault ?? thrown;
-  const code = fault instanceof Fault ? fault.code : "internal_error";
-  const truncated = failure?.status === "truncated" || code === "upstream_stream_truncated";
+  const fault = faultIn(thrown);
+  const code = fault?.code ?? "internal_error";
   return {
-    status: truncated ? "truncated" : "failed",
+    status: failedStatus(code),
     httpStatus: errors[code].status,
     errorCode: code,
-    ...(fault instanceof Fault ? { fault } : {}),
+    ...(fault ? { fault } : {}),
   };
 }

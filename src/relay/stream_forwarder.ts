@@ -274,14 +274,13 @@ class StreamForwarder implements StreamOutput {
 
   #fail(fault: Fault): void {
     this.#deps.body.destroy();
-    const status = fault.code === "upstream_stream_truncated" ? "truncated" : "failed";
     if (!this.#hasBegun) {
       this.#stop();
-      return this.#reject(new StreamFailure(fault, status));
+      return this.#reject(new StreamFailure(fault));
     }
     const message = this.#failureMessage(fault);
     this.#finish({
-      status: this.#callerLeft ? "cancelled" : status,
+      status: this.#callerLeft ? "cancelled" : failedStatus(fault.code),
       httpStatus: this.#deps.httpStatus,
       errorCode: fault.code,
       fault,
@@ -355,7 +354,7 @@ class StreamForwarder implements StreamOutput {
   }
 
   #leave(): void {
-    if (this.#isOver || this.#callerLeft) return;
+    if (this.#callerLeft) return;
     this.#callerLeft = true;
     this.#leftWithWhole = this.#deps.listener.mayBeWhole === true;
     this.#keepAlive.stop();
@@ -377,9 +376,14 @@ class StreamForwarder implements StreamOutput {
 
 /** A stream that failed before its first event: the caller gets an ordinary error answer. */
 export class StreamFailure extends Error {
-  constructor(readonly fault: Fault, readonly status: "failed" | "truncated") {
+  constructor(readonly fault: Fault) {
     super(fault.message);
   }
+}
+
+/** Returns the recorded status of a call that failed with this code. */
+export function failedStatus(code: Fault["code"]): "failed" | "truncated" {
+  return code === "upstream_stream_truncated" ? "truncated" : "failed";
 }
 
 /** The fault for an event that could not be handled: the thrown one, else an internal error. */
