@@ -31,7 +31,7 @@ export function imageUsage(
     ...encoded.priced,
     count: billable.reduce((sum, { count }) => sum + count, 0),
   }];
-  const usages = (list: readonly BillableImages[]) => list.flatMap(({ usage }) => usage ?? []);
+  const usages = (list: readonly BillableImages[]) => list.map(({ usage = none }) => usage);
   const hasCost = ({ usage }: BillableImages) => reportsTrustedCost(usage, ignoresCost);
   // With a price per image, the number of images is the usage. A broken list doesn't tell the
   // number.
@@ -63,6 +63,9 @@ export function likelyImageTokens(
 ): number {
   return Math.min(tokensPerImage, framesOf(options) * imageTokens(quality, size));
 }
+
+/** The usage of an answer that has none. */
+const none: Usage = { input: 0, output: 0 };
 
 const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;
 

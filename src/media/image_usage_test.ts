@@ -50,6 +50,9 @@ Deno.test("what a vendor says that several calls cost is added up, unless one sa
   assert.equal(costOf("0.04", "1e-3"), "0.041000000");
   assert.equal(costOf("0.04", undefined), undefined);
   assert.equal(costOf("0.04", "much"), undefined);
+  const perImage = { ...drawing, price: priceOf({ perImage: 40_000_000_000n }) };
+  const silent = imageUsage([answer("0.04"), { count: 1 }], perImage);
+  assert.equal(silent.usage.vendorCostUsd, undefined, "nor one without any usage");
 });
 
 Deno.test("pictures of a broken answer are as many as were asked for, and reported by a usage alone", () => {
