@@ -17,7 +17,7 @@ import {
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import type { RecordedRequest } from "./recorded_request.ts";
-import { addSettledHeaders, modelHeader, type Reply } from "./reply.ts";
+import { addSettledHeaders, leftReply, modelHeader, type Reply } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import {
   failedStatus,
@@ -314,7 +314,7 @@ async function execute<M extends CallMeter>(
   } catch (thrown) {
     ending = endingOf(thrown, signal.aborted);
     // The caller has left; the status is for the log.
-    if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
+    if (ending.status === "cancelled") return leftReply;
     throw thrown instanceof StreamFailure ? thrown.fault : thrown;
   } finally {
     // A stream that was handed over settles the call when it ends.

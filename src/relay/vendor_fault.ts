@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
+import type { JsonRecord } from "../dialects/kernel/json.ts";
 import { type ErrorCode } from "../../contracts/kernel/errors.ts";
 import { maskSecrets, type Secret } from "../base/secret.ts";
 import type { VendorError } from "../dialects/kernel/vendor_error.ts";
@@ -28,15 +28,13 @@ export function vendorFault(
   const scrubbed = (text: string) => scrub(text, context.address, keys);
   const code = codeOf(error, managed);
   const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
-  const text = callersFault.has(code) && error.message ? scrubbed(error.message) : undefined;
-  const isShown = callersFault.has(code) || !managed;
-  const details = isShown && publicDetails(error.details, scrubbed);
+  const isCallers = callersFault.has(code);
+  const text = isCallers && error.message ? scrubbed(error.message) : undefined;
+  const details = (isCallers || !managed) && publicDetails(error.details, scrubbed);
   return new Fault(code, {
     ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
     ...(details ? { vendorDetails: details } : {}),
-    ...(callersFault.has(code) && error.param
-      ? { param: scrubbed(error.param).slice(0, 200) }
-      : {}),
+    ...(isCallers && error.param ? { param: scrubbed(error.param).slice(0, 200) } : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     vendorAnswer: {
       status: error.status ?? null,
@@ -230,8 +228,7 @@ function publicDetails(
   scrub: (text: string) => string,
 ): JsonRecord | undefined {
   if (details === undefined || JSON.stringify(details).length > maxText) return undefined;
-  const scrubbed = scrubbedValue(details, scrub, 0);
-  return isRecord(scrubbed) ? scrubbed : undefined;
+  return scrubbedValue(details, scrub, 0) as JsonRecord;
 }
 
 function scrubbedValue(value: unknown, scrub: (text: string) => string, depth: number): unknown {

@@ -334,3 +334,24 @@ Deno.test("the key that a vendor was called with is in no message, whatever its 
   assert.deepEqual([fault.message, fault.param], ["You sent ***.", "***"]);
   assert.equal(fault.note, "vendor status 400, code ***");
 });
+
+Deno.test("a refusal's details name neither key nor account at any depth, and are none if too large", () => {
+  const secret = key.reveal();
+  const nested = (depth: number): unknown => depth === 0 ? { why: "x" } : [nested(depth - 1)];
+  const details = {
+    error_code: "no_threads",
+    shown: [{ workspaceId: "w", API_KEY: "k", why: `not with ${secret}`, [secret]: null }],
+    deep: nested(5),
+  };
+  const detailsOf = (status: number, mode: Mode, of: Record<string, unknown>) =>
+    faultOf({ status, details: of }, mode).vendorDetails;
+  const scrubbed = {
+    error_code: "no_threads",
+    shown: [{ why: "not with ***", "***": null }],
+    deep: [[[[[null]]]]],
+  };
+  assert.deepEqual(detailsOf(400, "managed", details), scrubbed);
+  assert.deepEqual(detailsOf(401, "dual_key", details), scrubbed);
+  assert.equal(detailsOf(401, "managed", details), undefined, "that key is the operator's");
+  assert.equal(detailsOf(400, "managed", { text: "x".repeat(4_100) }), undefined);
+});
