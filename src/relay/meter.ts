@@ -180,7 +180,7 @@ export class Meter implements CallMeter {
   }
 
   get #isMetered(): boolean {
-    return this.#outputChars > 0 || this.#firstTokenMs !== undefined || this.#usage !== undefined;
+    return this.#firstTokenMs !== undefined || this.#usage !== undefined;
   }
 
   /**
