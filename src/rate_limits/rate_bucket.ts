@@ -137,7 +137,7 @@ function selfIssue(
 
 /** Counts the refill up to now, without the shares that silent owners issue themselves. */
 function settle(before: Bucket, limits: RateLimits, nowMs: number, heartbeats: Heartbeat): Bucket {
-  let bucket = nowMs < before.settledAtMs ? setBack(before, limits, nowMs) : before;
+  let bucket = nowMs < before.settledAtMs ? setBack(before, nowMs) : before;
   const silentFrom = (one: LeaseOwner) => {
     const lastHeartbeatMs = heartbeats[one.process];
     // A heartbeat in the future means that the clock was set back: it may have been silent for long.
@@ -213,12 +213,10 @@ function unspent(one: LeaseOwner, spent: number, has: number): number {
  * unknown: nothing is refilled for it, and owners may have issued up to their ceilings. Only
  * heartbeats tell who isn't silent.
  */
-function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
+function setBack(bucket: Bucket, nowMs: number): Bucket {
   const byMs = nowMs - bucket.settledAtMs;
-  const cap = limits.burst * unitsPerToken - sum(bucket.holders, reserve);
   return {
     ...bucket,
-    level: Math.max(0, Math.min(bucket.level, cap)),
     settledAtMs: nowMs,
     holders: bucket.holders.map((one) => ({
       ...one,

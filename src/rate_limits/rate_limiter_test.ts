@@ -274,8 +274,14 @@ const full = fullBucket(free, 100_000);
 Deno.test("a database's clock that was set back: holders may have made what they can make", () => {
   const bucket = report(full, "a", 100_000);
   const [held] = bucket.holders;
-  const [afterwards] = report(bucket, "b", 40_000).holders;
-  assert.equal(afterwards?.selfIssued, (held?.ceiling ?? 0) - (held?.held ?? 0));
+  const afterwards = report(bucket, "b", 40_000);
+  const [holder, asking] = afterwards.holders;
+  assert.equal(holder?.selfIssued, (held?.ceiling ?? 0) - (held?.held ?? 0));
+  assert.equal(afterwards.level + asking!.held + holder!.ceiling, 100 * unitsPerToken);
+  assert.equal(holder!.expiresAtMs, 40_000 + 60_000);
+  // Without a heartbeat it is silent, and issues the whole rate itself.
+  const empty = report(report({ ...full, level: 0 }, "a", 100_000), "b", 40_000);
+  assert.equal(report(empty, "b", 44_000).level, 0);
 });
 
 Deno.test("a database's clock that was set back: who was silent before it is still silent", () => {
