@@ -1,14 +1,37 @@
 import assert from "@std/assert";
 import { heldBytes } from "../../tests/support/held_bytes.ts";
-import { clientOf } from "./call_context.ts";
+import { CallTimes, clientOf } from "./call_context.ts";
 
 Deno.test("a client's name is the first product of its user agent, and holds none of the rest", () => {
   const client = (userAgent?: string) => clientOf({ header: () => userAgent });
   assert.equal(client("OpenAI/JS 6.0.0"), "OpenAI/JS");
-  assert.equal(client("x".repeat(101)), "x".repeat(100));
+  assert.equal(client("x".repeat(150)), "x".repeat(100));
   assert.equal(client(), undefined);
   const held = heldBytes(() =>
     Array.from({ length: 1000 }, (_, n) => client(`claude-cli/2.1.${n} ${"x".repeat(9000)}`))
   );
   assert.ok(held < 2_000_000, `${held} bytes`);
+});
+
+Deno.test("a call's time is its upload, requests to vendors however they overlap, and overhead", () => {
+  let nowMs = 1000;
+  const times = new CallTimes(() => nowMs);
+  const after = (ms: number) => nowMs += ms;
+  times.uploadBegins();
+  after(30);
+  times.uploadEnds();
+  after(5);
+  const endOne = times.vendorBegins();
+  after(10);
+  const endOther = times.vendorBegins();
+  after(20);
+  endOne();
+  endOne();
+  after(40);
+  assert.deepEqual(times.timing(1000, undefined), { totalMs: 105, vendorMs: 70, overheadMs: 5 });
+  endOther();
+  after(3);
+  times.vendorBegins()();
+  const timing = { totalMs: 108, vendorMs: 70, overheadMs: 8, firstTokenMs: 60 };
+  assert.deepEqual(times.timing(1000, 1060), timing);
 });
