@@ -117,6 +117,14 @@ export interface CallTrace {
   timing?: CallTiming;
 }
 
+/** Measures the time of one request to a vendor. */
+interface VendorTimes {
+  /** Notes one try, which has just got its answer's head or failed. */
+  readonly tried: (request: Omit<VendorRequestTime, "startMs" | "endMs">, ms: number) => void;
+  /** Call when the answer has ended; further calls do nothing. */
+  readonly end: () => void;
+}
+
 /** Embeddings in batches make more than a trace needs. */
 const maxNotedRequests = 20;
 
@@ -147,27 +155,24 @@ export class CallTimes {
     this.#uploadSinceMs = undefined;
   }
 
-  /**
-   * Notes that a request to a vendor begins. The request ends with the first call of the returned
-   * function.
-   */
-  vendorBegins(): () => void {
+  /** Notes that a request to a vendor begins; others may be under way. */
+  vendorBegins(): VendorTimes {
     if (this.#vendorRequests++ === 0) this.#vendorSinceMs = this.#nowMs();
+    let last: VendorRequestTime | undefined;
     let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      const last = this.requests.at(-1);
-      if (last && last.errorCode === null) last.endMs = this.#nowMs();
-      if (--this.#vendorRequests === 0) this.#vendorMs += this.#nowMs() - this.#vendorSinceMs;
+    return {
+      tried: (request, ms) => {
+        const endMs = this.#nowMs();
+        last = { ...request, startMs: endMs - ms, endMs };
+        if (this.requests.length < maxNotedRequests) this.requests.push(last);
+      },
+      end: () => {
+        if (isOver) return;
+        isOver = true;
+        if (last?.errorCode === null) last.endMs = this.#nowMs();
+        if (--this.#vendorRequests === 0) this.#vendorMs += this.#nowMs() - this.#vendorSinceMs;
+      },
     };
-  }
-
-  /** Notes one try of a request to a vendor, which has just got its answer's head or failed. */
-  vendorTried(request: Omit<VendorRequestTime, "startMs" | "endMs">, ms: number): void {
-    const endMs = this.#nowMs();
-    if (this.requests.length >= maxNotedRequests) return;
-    this.requests.push({ ...request, startMs: endMs - ms, endMs });
   }
 
   /** Milliseconds so far during which at least one request to a vendor was under way. */

@@ -404,7 +404,7 @@ async function sendToVendor(
   headers["content-type"] = request.contentType;
   if (request.accept !== undefined) headers.accept = request.accept;
   const begunMs = clock.monotonicMs();
-  const vendorEnds = caller.trace.times?.vendorBegins();
+  const times = caller.trace.times?.vendorBegins();
   let tries = 0;
   try {
     return await upstream.call({
@@ -422,9 +422,9 @@ async function sendToVendor(
         tries++;
         const attempt = attemptOf(access, entry);
         budget.attempted(attempt);
-        noteTime(access, attempt, entry.ms);
+        times?.tried(timedRequest(access, attempt), entry.ms);
       },
-      ...(vendorEnds ? { onEnd: vendorEnds } : {}),
+      ...(times ? { onEnd: times.end } : {}),
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
     });
   } catch (thrown) {
@@ -433,7 +433,7 @@ async function sendToVendor(
       const ms = clock.monotonicMs() - begunMs;
       const attempt = failedAttempt(access, thrown, ms);
       budget.attempted(attempt);
-      noteTime(access, attempt, ms);
+      times?.tried(timedRequest(access, attempt), ms);
     }
     throw thrown;
   }
@@ -561,14 +561,14 @@ function attemptOf(access: VendorAccess, entry: AttemptLogEntry): VendorAttempt 
 }
 
 /** For the call's trace. */
-function noteTime({ caller, target }: VendorAccess, attempt: VendorAttempt, ms: number): void {
-  caller.trace.times?.vendorTried({
+function timedRequest({ target }: VendorAccess, attempt: VendorAttempt) {
+  return {
     vendor: attempt.vendor,
     model: attempt.model,
     baseUrl: target.vendor.baseUrl,
     httpStatus: attempt.http_status,
     errorCode: attempt.error_code,
-  }, ms);
+  };
 }
 
 /** A request that got no answer. */
