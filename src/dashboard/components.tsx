@@ -142,6 +142,12 @@ export function Snippet({ title, text }: { title: string; text: string }) {
   );
 }
 
+/** Says that a value of the page's address was ignored, and what is shown instead. */
+export function IgnoredValue({ problem, shown }: { problem: string | undefined; shown: string }) {
+  if (problem === undefined) return null;
+  return <p class="notice notice-failed" role="alert">{`${problem} ${shown}`}</p>;
+}
+
 /** Shown in place of an empty list: what it will hold, and the next step. */
 export function Empty({ title, children }: { title: string; children?: Child }) {
   return (

@@ -69,3 +69,11 @@ const units = [
 ] as const;
 
 export const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
+/** Returns the message for a value in an address that the page doesn't have; empty is no value. */
+export function unknownChoice(
+  asked: string | undefined,
+  kind: "range" | "breakdown",
+): string | undefined {
+  return asked ? `“${asked.slice(0, 40)}” is not a ${kind}.` : undefined;
+}

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { csrfIn } from "../support/browser_client.ts";
+import { readCsv } from "../support/csv.ts";
 import { shared } from "../support/service.ts";
 import { startDashboard } from "./world.ts";
 
@@ -112,6 +113,11 @@ Deno.test("an owner adds a webhook, whose secret is shown once, tests and remove
     shown = (await owner.get(webhooks)).text;
   }
   assert.match(shown, failed);
+  const [line] = readCsv((await owner.get(`${webhooks}/csv`)).text);
+  const [tested] = await list("webhook");
+  for (const name of ["url", "last_failed_at", "last_error"]) {
+    assert.equal(line![name], tested![name], "the file's columns are named as the API's fields");
+  }
   assert.equal((await owner.get(`${webhooks}/remove?id=%00`)).status, 404);
   const remove = `${webhooks}/remove?id=${id}`;
   assert.equal((await owner.submit(remove, remove, {})).location, webhooks);

@@ -102,8 +102,11 @@ Deno.test("an invalid range is reported, and the default one is shown", async ()
   const odd = await owner.get(`${page}?range=__proto__&by=constructor`);
   assert.equal(odd.status, 200);
   assert.match(odd.text, /role="alert">“__proto__” is not a range. The last 30 days are shown/);
-  const file = await owner.get(`${page}/csv?range=1y&by=key`);
-  assert.equal(file.location, `${page}?range=1y&by=key`);
+  assert.match(odd.text, /role="alert">“constructor” is not a breakdown. Models are shown/);
+  for (const query of ["range=1y&by=key", "range=7d&by=team"]) {
+    assert.equal((await owner.get(`${page}/csv?${query}`)).location, `${page}?${query}`);
+  }
+  assert.doesNotMatch((await owner.get(`${page}?range=&by=`)).text, /role="alert"/);
 });
 
 Deno.test("another account's calls, keys and balance are in no figure", async () => {

@@ -285,6 +285,12 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
   assert.doesNotMatch((await owner.get(`${path}&span=`)).text, /role="alert"/);
   const file = await owner.get("/dashboard/cohorts/show/csv?id=other&span=365&table=outcomes");
   assert.equal(file.location, "/dashboard/cohorts/show?id=other&span=365&table=outcomes");
+  const wrong = `id=other&table=outcomes&with=${"x".repeat(300)}`;
+  const alone = await owner.get(`/dashboard/cohorts/show?${wrong}`);
+  assert.match(alone.text, /id="with-error"[^>]*>Expected a name of at most 256 characters/);
+  assert.ok(alone.text.includes(`value="${"x".repeat(300)}"`), "what was typed is still there");
+  const ofOne = await owner.get(`/dashboard/cohorts/show/csv?${wrong}`);
+  assert.equal(ofOne.location, `/dashboard/cohorts/show?${wrong}`, "a file of one cohort");
   const none = await owner.get("/dashboard/cohorts/show");
   assert.deepEqual([none.status, none.location], [303, "/dashboard/cohorts"]);
   for (const wrong of ["?id=", `?id=${"x".repeat(300)}`, "?id=%00"]) {

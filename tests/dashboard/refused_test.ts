@@ -155,6 +155,10 @@ Deno.test("what stands in a refused request is text on the page", async () => {
   // A file of other days would pass for the one that was asked for.
   const file = await owner.get(`${list}/csv?range=1y&code=x`);
   assert.equal(file.location, `${list}?range=1y&code=x`);
+  const unknown = await owner.get(`${list}/csv?range=7d&counts=endpoint`);
+  assert.equal(unknown.location, `${list}?range=7d&counts=endpoint`, "a list is not a count");
+  const page = await owner.get(unknown.location ?? "");
+  assert.match(page.text, /role="alert">“endpoint” is not a breakdown/);
   // Requests are counted without their ids.
   const counts = await owner.get(`${list}/csv?counts=code&request=id-bold`);
   assert.equal(counts.location, `${list}?counts=code&request=id-bold`);

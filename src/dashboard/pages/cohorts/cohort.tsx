@@ -5,10 +5,10 @@ import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../../cohorts/model_comparison.ts";
 import { count, counted, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest, redirect } from "../../bind.tsx";
-import { Empty, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
-import { exactTime } from "../../format.ts";
-import { TextField } from "../../fields.tsx";
-import { noRange } from "../overview/range.ts";
+import { Empty, IgnoredValue, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
+import { exactTime, unknownChoice } from "../../format.ts";
+import type { FieldErrors } from "../../faults.ts";
+import { type Shown, TextField } from "../../fields.tsx";
 import { CohortComparison, dollars } from "./cohort_comparison.tsx";
 import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
@@ -34,17 +34,35 @@ function askedSpan(request: PageRequest): Span | undefined {
   return spans.find(({ name }) => name === request.query("span"));
 }
 
-/** Returns the message for a span that the page doesn't have; it shows the last 30 days then. */
-export function spanProblem(request: PageRequest): string | undefined {
-  const asked = request.query("span") ?? "";
-  return asked === "" || askedSpan(request) ? undefined : noRange(asked);
+/**
+ * Returns what is wrong with the span, in place of which the last 30 days are shown, and with the
+ * name of the cohort to compare with.
+ */
+export function cohortProblems(request: PageRequest): FieldErrors {
+  const span = askedSpan(request) ? undefined : unknownChoice(request.query("span"), "range");
+  const [id, other] = [nameOf(request.query("id")), nameOf(otherText(request))];
+  const isNoName = other === undefined && otherText(request).trim() !== "";
+  return {
+    ...(span === undefined ? {} : { span }),
+    ...(isNoName
+      ? { with: "Expected a name of at most 256 characters, without line breaks." }
+      : {}),
+    ...(other !== undefined && other === id
+      ? { with: "Choose a cohort other than this one." }
+      : {}),
+  };
+}
+
+/** Returns the name of the other cohort as it was typed, or that of the second one checked. */
+function otherText(request: PageRequest): string {
+  return request.query("with") ?? request.fields.getAll("id")[1] ?? "";
 }
 
 /** Loads what the page shows of one cohort, or of two. */
 export async function loadCohort(ctx: PageContext, request: PageRequest) {
-  const [id, checked, ...more] = request.fields.getAll("id").map(nameOf);
+  const [id, _checked, ...more] = request.fields.getAll("id").map(nameOf);
   if (id === undefined) throw new NotFound();
-  const other = nameOf(request.query("with")) ?? checked;
+  const other = nameOf(otherText(request));
   const span = askedSpan(request) ?? spans[2];
   const isWhole = request.query("count") === "all";
   await ctx.flushRecords();
@@ -68,7 +86,6 @@ export async function loadCohort(ctx: PageContext, request: PageRequest) {
       differences: differencesOf(first!, second),
     },
     models,
-    isSame: other === id,
     hasMore: more.length > 0,
   };
 }
@@ -80,23 +97,19 @@ export async function cohortPage(
 ): Promise<Page | Response> {
   // The list's form was sent with no cohort checked.
   if (!request.fields.has("id")) return redirect("/dashboard/cohorts");
-  const { at, latest, body, compared, models, isSame, hasMore } = await loadCohort(ctx, request);
+  const { at, latest, body, compared, models, hasMore } = await loadCohort(ctx, request);
   const { lines: names } = await ctx.cohorts.list(request.accountId, {
     ...{ from: "", limit: offeredNames, since: request.now, most: 1 },
   });
   const csv = (table: string) => csvAddress(at, table);
-  const problem = spanProblem(request);
+  const fieldErrors = cohortProblems(request);
   return {
     title: at.other === undefined ? at.id : `${at.id} and ${at.other}`,
     section: "cohorts",
     tabs: spanTabs(at),
     body: (
       <>
-        {problem === undefined ? null : (
-          <p class="notice notice-failed" role="alert">
-            {`${problem} The last 30 days are shown.`}
-          </p>
-        )}
+        <IgnoredValue problem={fieldErrors.span} shown="The last 30 days are shown." />
         {hasMore
           ? (
             <p class="notice notice-plain">
@@ -106,7 +119,7 @@ export async function cohortPage(
           : null}
         <CompareForm
           at={at}
-          isSame={isSame}
+          shown={{ values: { with: [at.other ?? otherText(request)] }, fieldErrors }}
           names={names.map(({ cohortId }) => cohortId).filter((name) => name !== at.id)}
         />
         <CutNotices latest={latest} at={at} />
@@ -273,18 +286,14 @@ function Outcomes({ body: { conversions }, csv }: { body: Body; csv: string }) {
 const outcomeHead = ["Type", "Label", numberColumn("Items"), numberColumn("Value")];
 
 function CompareForm(
-  { at, isSame, names }: { at: At; isSame: boolean; names: readonly string[] },
+  { at, shown, names }: { at: At; shown: Shown; names: readonly string[] },
 ) {
-  const fieldErrors: Record<string, string> = isSame
-    ? { with: "Choose a cohort other than this one." }
-    : {};
   return (
     <form method="get" action="/dashboard/cohorts/show" class="panel inline" autocomplete="off">
       <input type="hidden" name="id" value={at.id} />
       <input type="hidden" name="span" value={at.span.name} />
       <TextField
-        values={{ with: [at.other ?? ""] }}
-        fieldErrors={fieldErrors}
+        {...shown}
         id="with"
         label="Compare with"
         placeholder="Name of another cohort"

@@ -1,7 +1,7 @@
 import type { ModelFigures } from "../../../../contracts/data/cohort_report.ts";
 import { NotFound, type PageContext, type PageRequest, redirect } from "../../bind.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { loadCohort, spanProblem } from "./cohort.tsx";
+import { cohortProblems, loadCohort } from "./cohort.tsx";
 import { comparedRows, number, type PlainField, rangeOf } from "./cohort_comparison.tsx";
 import { modelColumns } from "./model_comparison.tsx";
 
@@ -9,7 +9,7 @@ type Loaded = Awaited<ReturnType<typeof loadCohort>>;
 
 /** Answers with one of the tables of a cohort's page as CSV, over the same calls. */
 export async function cohortCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
-  if (spanProblem(request) !== undefined) {
+  if (Object.keys(cohortProblems(request)).length > 0) {
     return redirect(`/dashboard/cohorts/show?${request.fields}`);
   }
   const loaded = await loadCohort(ctx, request);

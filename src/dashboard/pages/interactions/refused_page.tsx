@@ -10,10 +10,10 @@ import {
 } from "../../../refusals/refusal.ts";
 import { count, counted } from "../../amounts.ts";
 import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
-import { Empty, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
+import { Empty, IgnoredValue, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
 import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
-import { noRange } from "../overview/range.ts";
+import { unknownChoice } from "../../format.ts";
 import { FilterChip } from "./filter_form.tsx";
 import { listPath, viewAddress } from "./view.ts";
 
@@ -53,10 +53,10 @@ export function refusedRoutes(app: Routes, ctx: PageContext): void {
 /** Answers with the view's listed requests as CSV, or with `counts` how many had each value. */
 async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Response> {
   const view = readView(request);
-  const counted = dimensions.find(({ name }) => name === request.query("counts"));
+  const { counted, countsProblem } = askedCounts(request);
   // There are no counts for a single request; those of all would pass for its own.
   const isCountOfOne = counted !== undefined && view.filter.requestId !== undefined;
-  if (view.problem !== undefined || isCountOfOne) {
+  if (view.problem !== undefined || countsProblem !== undefined || isCountOfOne) {
     return redirect(viewAddress(refusedPath, request.fields));
   }
   const { refusalStore, refusalRecorder } = ctx.refusals;
@@ -80,6 +80,13 @@ async function refusedCsv(ctx: PageContext, request: PageRequest): Promise<Respo
     ...(name === "key" ? { name: ({ value }: RefusalValue) => names.get(value) ?? null } : {}),
     refused: ({ refused }) => refused,
   }, counts);
+}
+
+/** Reads by what a file counts; the page, which an unknown one leads to, has all counts anyway. */
+function askedCounts(request: PageRequest) {
+  const asked = request.query("counts");
+  const counted = dimensions.find(({ name }) => name === asked);
+  return { counted, countsProblem: counted ? undefined : unknownChoice(asked, "breakdown") };
 }
 
 /** The most values in one download; nobody needs more. */
@@ -126,7 +133,7 @@ interface RefusedView extends RefusalSpan {
 }
 
 function readView(request: PageRequest): RefusedView {
-  const asked = request.query("range") ?? "";
+  const asked = request.query("range");
   const existing = spans.find(([value]) => value === asked);
   const [range, , hours] = existing ?? spans[1];
   const filter: ViewFilter = {};
@@ -143,7 +150,7 @@ function readView(request: PageRequest): RefusedView {
   }
   if (filter.model === "") params.set("none", "");
   const span = spanOf(request.now, hours);
-  const problem = existing || asked === "" ? undefined : noRange(asked);
+  const problem = existing ? undefined : unknownChoice(asked, "range");
   return { accountId: request.accountId, ...span, range, problem, filter, params };
 }
 
@@ -198,11 +205,11 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
     tabs: listTabs("refused"),
     body: (
       <>
-        {view.problem === undefined ? null : (
-          <p class="notice notice-failed" role="alert">
-            {`${view.problem} The last 7 days are shown.`}
-          </p>
-        )}
+        <IgnoredValue problem={view.problem} shown="The last 7 days are shown." />
+        <IgnoredValue
+          problem={askedCounts(request).countsProblem}
+          shown="Requests are counted by code, key and model."
+        />
         <RefusedFilters view={view} names={names} />
         {total === 0 ? null : (
           <>

@@ -80,12 +80,14 @@ function Rate({ request }: { request: PageRequest }) {
   );
 }
 
-function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
-  adminCommand: string | undefined;
-  credit: Credit;
-  entries: readonly CreditEntry[];
-  request: PageRequest;
-}) {
+export function CreditPart(
+  { credit: { balanceNanos, reservedNanos }, entries, request, adminCommand }: {
+    adminCommand: string | undefined;
+    credit: Credit;
+    entries: readonly CreditEntry[];
+    request: PageRequest;
+  },
+) {
   return (
     <>
       <h2>Credit</h2>
@@ -103,7 +105,11 @@ function CreditPart({ credit: { balanceNanos, reservedNanos }, entries, request,
       <p class="hint narrow">
         Credit is granted by the operator{adminCommand === undefined ? "." : (
           <>
-            : <code>{`${adminCommand} credits grant --usd 25`}</code>.
+            :{" "}
+            <code>
+              {`${adminCommand} credits grant `}
+              <span class="nowrap">--usd 25</span>
+            </code>.
           </>
         )} Calls with a vendor key of your own aren't charged to it.
       </p>
@@ -141,7 +147,7 @@ export function CreditEntries({ entries, now }: { entries: readonly CreditEntry[
 
 const creditHead = ["When", "What", numberColumn("Amount"), "Note"];
 
-function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey }) {
+export function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey }) {
   return (
     <>
       <h2>Spend caps</h2>
@@ -156,8 +162,10 @@ function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey 
             {keys.slice(0, shownKeys).map((key) => (
               <tr>
                 <td class="name">
-                  <div>{key.name}</div>
-                  <code class="muted">{`${key.prefix}…`}</code>
+                  <a href={`/dashboard/keys/${key.id}`}>{key.name}</a>
+                  <div>
+                    <code class="muted">{`${key.prefix}…`}</code>
+                  </div>
                 </td>
                 <td>
                   <Caps row={key} spent={spent.get(key.id)} />

@@ -1,9 +1,10 @@
+import { refusalDays } from "../../../refusals/refusal.ts";
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Chart, type ChartProps, type Series } from "../../chart.tsx";
 import { compact, count, counted, duration, exactUsd, percent, usd } from "../../amounts.ts";
 import { months } from "../../format.ts";
 import { callsAddress, overviewAddress, refusedAddress } from "./links.ts";
-import type { Overview } from "./load.ts";
+import { type Overview, refusedIn } from "./load.ts";
 import type { Range } from "./range.ts";
 
 interface ChartsProps {
@@ -56,17 +57,18 @@ export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
 
 function spendDetail({ total }: Overview): string {
   const { costNanos, chargedNanos, ownKeyNanos, unpriced } = total;
-  const waivedNanos = costNanos - chargedNanos - ownKeyNanos;
+  const refundedNanos = costNanos - chargedNanos - ownKeyNanos;
   return [
     `${usd(chargedNanos)} charged to credit`,
     ...(ownKeyNanos > 0n ? [`${usd(ownKeyNanos)} with your own vendor keys`] : []),
-    ...(waivedNanos > 0n ? [`${usd(waivedNanos)} given back`] : []),
+    ...(refundedNanos > 0n ? [`${usd(refundedNanos)} refunded`] : []),
     ...(unpriced > 0 ? [`${counted(unpriced, "call")} without a known price`] : []),
   ].join(" · ");
 }
 
 export function RequestsChart({ overview, range, axis }: ChartsProps & { range: Range }) {
-  const { total, steps } = overview;
+  const { total, steps, refusedSince } = overview;
+  const since = range.from < refusedSince ? ` in the last ${refusalDays} days` : "";
   const errors = `${count(errorsOf(total))} with an error`;
   const all = total.calls + total.refused;
   const share = percent(errorsOf(total) + total.refused, all);
@@ -79,7 +81,7 @@ export function RequestsChart({ overview, range, axis }: ChartsProps & { range: 
         <>
           {`${errors} and `}
           <a href={refusedAddress(range)}>{`${count(total.refused)} refused`}</a>
-          {`, ${share} of ${count(all)}`}
+          {`${since}, ${share} of ${count(all)}`}
         </>
       )}
       kind="bars"
@@ -88,7 +90,7 @@ export function RequestsChart({ overview, range, axis }: ChartsProps & { range: 
         layer("With an error", "tone-bad", steps, errorsOf, count),
         ...(total.refused === 0
           ? []
-          : [layer("Refused", "tone-warn", steps, ({ refused }) => refused, count)]),
+          : [layer("Refused", "tone-warn", steps, (step) => refusedIn(overview, step), count)]),
       ]}
       format={(value) => Number.isInteger(value) ? count(value) : ""}
       {...axis}
@@ -157,11 +159,16 @@ function layer<S extends UsageSums>(
   name: string,
   tone: string,
   steps: readonly S[],
-  of: (step: S) => number,
+  of: (step: S) => number | undefined,
   format: (value: number) => string,
 ): Series {
   const values = steps.map(of);
-  return { name, tone, values, total: format(values.reduce((sum, one) => sum + one, 0)) };
+  return {
+    name,
+    tone,
+    values,
+    total: format(values.reduce<number>((sum, one) => sum + (one ?? 0), 0)),
+  };
 }
 
 /** Returns the hours, days or weeks of a range, each with a link to its calls. */

@@ -13,6 +13,7 @@ import {
   type Overview,
   type OverviewDeps,
   readValues,
+  refusedIn,
 } from "./load.ts";
 import { dayText, type Range } from "./range.ts";
 
@@ -81,14 +82,14 @@ function leftOf(total: UsageSums, listed: readonly UsageSums[]): UsageSums {
 }
 
 /** Answers with the charts' hours, days or weeks as CSV, with refused calls beside them. */
-export function stepsCsv({ steps }: Overview, { step, from, to }: Range): Response {
+export function stepsCsv(overview: Overview, { step, from, to }: Range): Response {
   return csvFile(`usage-by-${step}-${daysText({ from, to })}`, {
     [step]: ({ from }: Overview["steps"][number]) => from,
     ...callColumns,
-    refused: ({ refused }) => refused,
+    refused: (one) => refusedIn(overview, one) ?? null,
     ...latencyColumns,
     ...costColumns,
-  }, steps);
+  }, overview.steps);
 }
 
 function daysText({ from, to }: Pick<Range, "from" | "to">): string {

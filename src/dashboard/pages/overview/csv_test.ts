@@ -1,6 +1,9 @@
 import assert from "@std/assert";
 import { noUsage } from "../../../usage/usage_sums.ts";
-import { restLines } from "./csv.ts";
+import { readCsv } from "../../../../tests/support/csv.ts";
+import { restLines, stepsCsv } from "./csv.ts";
+import type { Overview } from "./load.ts";
+import { readRange, stepsOf } from "./range.ts";
 
 Deno.test("the lines of a breakdown's file add up to the total, whichever values it has no line for", () => {
   const sums = (calls: number, failed: number, inputTokens: bigint, nanos: bigint) => ({
@@ -27,4 +30,17 @@ Deno.test("the lines of a breakdown's file add up to the total, whichever values
   const dear = [sums(7, 3, 900n, 490n)];
   const noLess = [["(others)", 2, 0, 100n, 0n], ["(erased)", 1, 0, 0n, 50n]];
   assert.deepEqual(lines({ calls: 1, costNanos: 50n, chargedNanos: 50n }, dear), noLess);
+});
+
+Deno.test("a file of days doesn't count zero refused calls where their counts were deleted", async () => {
+  const range = readRange(
+    (name) => name === "range" ? "90d" : undefined,
+    new Date("2026-11-21T12:00:00Z"),
+  );
+  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage, refused: 0 }));
+  const refusedSince = new Date("2026-10-22T13:00:00Z");
+  const file = stepsCsv({ steps, refusedSince } as unknown as Overview, range);
+  const refused = new Map(readCsv(await file.text()).map((line) => [line.day, line.refused]));
+  assert.equal(refused.get("2026-10-21T00:00:00.000Z"), "");
+  assert.equal(refused.get("2026-10-22T00:00:00.000Z"), "0", "counted from noon on");
 });

@@ -1,24 +1,27 @@
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { changeOf, compact, count, duration, percent, usd } from "../../amounts.ts";
-import { retainedSpan } from "../interactions/refused_page.tsx";
+import { refusalDays } from "../../../refusals/refusal.ts";
 import { callsAddress } from "./links.ts";
 import type { Overview, RequestSums } from "./load.ts";
 import type { Range } from "./range.ts";
 
 /** The overview's figures, each with its change since the previous period. */
-export function OverviewFigures({ overview: { total, previous }, range, now }: {
-  overview: Pick<Overview, "total" | "previous">;
+export function OverviewFigures({ overview: { total, previous, refusedSince }, range }: {
+  overview: Pick<Overview, "total" | "previous" | "refusedSince">;
   range: Range;
-  now: Date;
 }) {
   const calls = callsAddress(range);
   const failed = callsAddress(range, { status: ["failed", "truncated", "interrupted"] });
   const rate = (sums: RequestSums) => asked(sums) === 0 ? 0 : notAnswered(sums) / asked(sums);
   const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
   const [from, to] = [previous, total];
-  // Refused requests are stored for a shorter time than calls: an older rate would be too low.
-  const hasRefused = range.before >= retainedSpan(now).from;
   const change = (before: number, after: number) => changeOf(before, after, asked(from) > 0);
+  // Refused requests are stored for a shorter time than calls: an older rate would be too low.
+  const rateChange = range.before >= refusedSince
+    ? change(rate(from), rate(to))
+    : range.from >= refusedSince
+    ? "no earlier data"
+    : `refused calls: last ${refusalDays} days only`;
   const [slowBefore, slow] = [from, to].map(({ latency }) => latency.percentile(0.95));
   return (
     <ul class="key-figures">
@@ -32,7 +35,7 @@ export function OverviewFigures({ overview: { total, previous }, range, now }: {
       />
       <KeyFigure
         {...{ name: "Error rate", value: percent(notAnswered(to), asked(to)), href: failed }}
-        change={hasRefused ? change(rate(from), rate(to)) : "no earlier data"}
+        change={rateChange}
       />
       <KeyFigure
         {...{ name: "Latency, p95", value: duration(slow), href: calls }}

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { LatencyHistogram } from "../../../usage/latency_histogram.ts";
 import { noUsage } from "../../../usage/usage_sums.ts";
+import { retainedSpan } from "../interactions/refused_page.tsx";
 import { OverviewFigures } from "./figures.tsx";
 import type { RequestSums } from "./load.ts";
 import { readRange } from "./range.ts";
@@ -10,7 +11,8 @@ const now = new Date("2026-11-21T12:00:00Z");
 /** The changes that are shown, by the figure's name. */
 function changes(query: Record<string, string>, total: RequestSums, previous: RequestSums) {
   const range = readRange((name) => query[name], now);
-  const html = String(<OverviewFigures overview={{ total, previous }} range={range} now={now} />);
+  const overview = { total, previous, refusedSince: retainedSpan(now).from };
+  const html = String(<OverviewFigures overview={overview} range={range} />);
   const figures = html.matchAll(/class="muted">([^<]*)<.*?class="muted change">([^<]*)</g);
   return new Map([...figures].map(([_, name, change]) => [name, change]));
 }
@@ -22,8 +24,11 @@ Deno.test("the error rate is compared with a period whose refused calls are all 
     changes(query, { ...total, failed: 10 }, { ...previous, failed: 10 }).get("Error rate");
   assert.equal(rate({ range: "7d" }, before), "up 96.4 %");
   assert.equal(rate({ from: "2026-11-08", to: "2026-11-21" }, before), "up 96.4 %");
-  for (const range of ["30d", "90d", "month", "last-month"]) {
+  for (const range of ["30d", "month"]) {
     assert.equal(rate({ range }, deleted), "no earlier data", range);
+  }
+  for (const range of ["90d", "last-month"]) {
+    assert.equal(rate({ range }, deleted), "refused calls: last 30 days only", range);
   }
   const requests = changes({ range: "30d" }, { ...total, calls: 110 }, deleted).get("Requests");
   assert.equal(requests, "up 10 %", "calls are counted longer");

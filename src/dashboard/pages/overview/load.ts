@@ -13,7 +13,7 @@ import {
 } from "../../../usage/usage_sums.ts";
 import { type UsageLabel, usageLabels } from "../../../usage/label_step.ts";
 import type { LabelUsage } from "../../../usage/label_usage.ts";
-import type { RefusalDeps } from "../interactions/refused_page.tsx";
+import { type RefusalDeps, retainedSpan } from "../interactions/refused_page.tsx";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 import { dayMs, startOfDay, startOfMonth } from "../../../shared/time_span.ts";
 
@@ -34,6 +34,8 @@ export interface Overview {
   total: RequestSums;
   /** Sums of the previous period of the same length. */
   previous: RequestSums;
+  /** When the first refused requests were that are still counted. */
+  refusedSince: Date;
   /** One for each hour, day or week, including those without calls. */
   steps: (Step & RequestSums)[];
   erased: { calls: number; costNanos: bigint; chargedNanos: bigint };
@@ -55,6 +57,14 @@ export interface Overview {
 /** Sums of calls, with the number of requests that were refused before a call began. */
 export interface RequestSums extends UsageSums {
   refused: number;
+}
+
+/** Returns how many of a step's requests were refused; undefined if these counts were deleted. */
+export function refusedIn(
+  { refusedSince }: Pick<Overview, "refusedSince">,
+  { to, refused }: Overview["steps"][number],
+): number | undefined {
+  return to <= refusedSince ? undefined : refused;
 }
 
 /** What the overview can be broken down by. */
@@ -111,6 +121,7 @@ export async function loadOverview(
   return {
     total,
     previous,
+    refusedSince: retainedSpan(now).from,
     steps,
     erased,
     part,

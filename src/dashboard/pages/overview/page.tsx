@@ -1,7 +1,7 @@
 import { playgroundKeyId } from "../../../playground/playground_calls.ts";
 import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
-import { Empty } from "../../components.tsx";
-import { nameText } from "../../format.ts";
+import { Empty, IgnoredValue } from "../../components.tsx";
+import { nameText, unknownChoice } from "../../format.ts";
 import { count, usd } from "../../amounts.ts";
 import { modelName, type VendorNames } from "../../vendor_names.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
@@ -20,7 +20,7 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
     const isAsked = ["range", "from", "to"].some((name) => request.query(name) !== undefined);
     const firstCall = isAsked ? undefined : await ctx.overview.usage.firstHour(account.id);
     const range = readRange(request.query, request.now, firstCall);
-    const by = askedBreakdown(request);
+    const { by, problem } = askedBreakdown(request);
     const asked = { range, part: by.part, now: request.now };
     const overview = await loadOverview(ctx.overview, account.id, asked);
     const names = await namesOfKeys(ctx, account.id, by.part, overview.values);
@@ -30,18 +30,22 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
       scripts: ["chart.js"],
       action: <RangeChoice range={range} by={by.name} />,
       body: (
-        <OverviewBody
-          {...{ overview, range, by, request, names }}
-          vendors={ctx.vendorNames}
-        />
+        <>
+          <IgnoredValue problem={range.problem} shown="The last 30 days are shown." />
+          <IgnoredValue problem={problem} shown="Models are shown." />
+          <OverviewBody
+            {...{ overview, range, by, request, names }}
+            vendors={ctx.vendorNames}
+          />
+        </>
       ),
     };
   });
   app.get("/dashboard/overview/csv", "viewer", async (request) => {
     const { account } = request.session;
     const range = readRange(request.query, request.now);
-    if (range.problem !== undefined) return toProblem(request);
-    const by = askedBreakdown(request);
+    const { by, problem } = askedBreakdown(request);
+    if (range.problem !== undefined || problem !== undefined) return toProblem(request);
     return await breakdownCsv(ctx.overview, account.id, {
       range,
       by,
@@ -56,13 +60,17 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-/** A file of other days would pass for the one asked for; the page says what is wrong. */
+/** A file of other days or values would pass for the one asked for; the page says what is wrong. */
 function toProblem({ fields }: PageRequest): Response {
   return redirect(`/dashboard/overview?${fields}`);
 }
 
 function askedBreakdown(request: PageRequest) {
-  return breakdowns.find(({ name }) => name === request.query("by")) ?? breakdowns[0];
+  const asked = request.query("by");
+  const by = breakdowns.find(({ name }) => name === asked);
+  return by
+    ? { by, problem: undefined }
+    : { by: breakdowns[0], problem: unknownChoice(asked, "breakdown") };
 }
 
 /** Returns the names of the values, if these are keys. */
@@ -98,14 +106,9 @@ function OverviewBody({ overview, range, by, request, names, vendors }: BodyProp
   const calls = overview.total.calls + overview.total.refused;
   return (
     <>
-      {range.problem === undefined ? null : (
-        <p class="notice notice-failed" role="alert">
-          {`${range.problem} The last 30 days are shown.`}
-        </p>
-      )}
       {calls === 0 ? <NoCalls range={range} request={request} /> : (
         <>
-          <OverviewFigures overview={overview} range={range} now={request.now} />
+          <OverviewFigures overview={overview} range={range} />
           <div class="charts">
             <SpendChart {...charts} />
             <Standing {...{ overview, range, account }} />
@@ -153,7 +156,8 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
           Latency percentiles are of completed calls, counted in intervals: at most 19 % off, as a
           rule 2 %. The change under a figure compares it with the preceding period of the same
           length; that of the error rate needs refused calls, so both periods must lie within 30
-          days.
+          days. The error rate of a longer time has the calls of all its days, and the refused calls
+          of the last 30.
         </p>
         {erased.calls === 0 ? null : (
           <p>

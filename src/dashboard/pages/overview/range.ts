@@ -1,4 +1,4 @@
-import { readTime } from "../../format.ts";
+import { readTime, unknownChoice } from "../../format.ts";
 import { dayMs, hourMs, startOfDay, startOfMonth } from "../../../shared/time_span.ts";
 
 /** The period that an overview shows, in whole hours or days in UTC; `to` is exclusive. */
@@ -47,16 +47,12 @@ export function readRange(
 ): Range {
   const [from, to] = [query("from") ?? "", query("to") ?? ""];
   if (from !== "" || to !== "") return customRange(from, to, now);
-  const asked = query("range") ?? "";
+  const asked = query("range");
   const existing = ranges.find(({ key }) => key === asked);
   if (existing) return usualRange(existing.key, now);
-  if (asked !== "") return { ...usualRange("30d", now), problem: noRange(asked) };
+  const problem = unknownChoice(asked, "range");
+  if (problem !== undefined) return { ...usualRange("30d", now), problem };
   return usualRange(shortestWith(firstCall, now), now);
-}
-
-/** Returns the message for a range that a page doesn't have, for instance one of another page. */
-export function noRange(asked: string): string {
-  return `“${asked.slice(0, 40)}” is not a range.`;
 }
 
 function shortestWith(firstCall: Date | undefined, now: Date): "24h" | "7d" | "30d" {

@@ -129,12 +129,12 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
 
 const columns: CsvColumns<Webhook> = {
   webhook_id: ({ id }) => id,
-  address: ({ url }) => url,
+  url: ({ url }) => url,
   events: ({ events }) => events.length === 0 ? "all" : events.join(" "),
   waiting: ({ waiting }) => waiting,
   lost: ({ lost }) => lost,
   last_failed_at: ({ lastFailedAt }) => lastFailedAt,
-  last_failure: ({ lastError }) => lastError,
+  last_error: ({ lastError }) => lastError,
   last_sent_at: ({ lastSentAt }) => lastSentAt,
 };
 
