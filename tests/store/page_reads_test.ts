@@ -81,6 +81,10 @@ function filtered(filters: Record<string, string[]>): readonly [number, (on: Sto
 
 const onceMore = new Date(end - day).getUTCDate() === 1 ? 160 + dayOfCalls : 160;
 
+const unused = ["a", "key 2b", "key 4b", "z"];
+/** Months with calls, and the next ones. */
+const months = 8;
+
 const reads: Reads = {
   "list": [page, ({ analytics }) => analytics.page(list)],
   "list, page 500": [
@@ -145,6 +149,19 @@ const reads: Reads = {
   ],
   "overview by flow, once more": [onceMore, ({ labels }) => labels.values(span, "flow", 10)],
   "API keys": [40, ({ keys }) => keys.list(accountId)],
+  // Plans that go by time until they find one read the month in which all calls are of one key.
+  "last uses of unused keys": [
+    4 * months,
+    ({ analytics }) => analytics.lastUses(accountId, unused),
+  ],
+  "last calls of unused cohorts": [
+    4 * months,
+    ({ analytics }) => analytics.cohortCosts(accountId, unused, { since: null, most: 100 }),
+  ],
+  "an unused cohort": [
+    2 * months,
+    ({ cohorts }) => cohorts.readLatest(accountId, ["a"], { since: null, most: 1_000 }),
+  ],
   // Days of two months of eight keys.
   "what keys have spent": [8 * 62, ({ spend }) =>
     spend.read({
@@ -182,6 +199,11 @@ const reads: Reads = {
 
 eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) => {
   await fillAccount(database, calls);
+  const ofOneKey = { apiKeyId: crypto.randomUUID(), cohortId: "cohort 7" };
+  await createRecords(database).insert(Array.from({ length: 1_000 }, (_, n) => {
+    const createdAt = new Date(end - 200 * day + n * 60_000);
+    return interaction(accountId, `old ${n}`, { ...ofOneKey, createdAt });
+  }));
   await recountUsage(database);
   // A repricing since the last grant.
   await database.query(

@@ -175,7 +175,11 @@ export async function oldestCall(
   return row?.created_at as Date | undefined;
 }
 
-/** Takes one index lookup per key, however many calls it made. */
+/**
+ * Takes one index lookup per key and month, however many calls the key made. With `api_key_id = k.id
+ * order by created_at desc`, the planner reads a month in which one key made all calls by time, to
+ * its beginning for each other key.
+ */
 export async function lastUses(
   database: Queryable,
   accountId: number,
@@ -186,7 +190,8 @@ export async function lastUses(
     `select k.id, i.created_at from unnest($2::text[]) as k(id)
      cross join lateral (
        select created_at from interactions
-       where account_id = $1 and api_key_id = k.id order by created_at desc limit 1
+       where account_id = $1 and api_key_id between k.id and k.id
+       order by api_key_id desc, created_at desc limit 1
      ) i`,
     [accountId, apiKeyIds],
   );

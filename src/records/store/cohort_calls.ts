@@ -46,11 +46,25 @@ const completed = "status = 'completed'";
 /** Calls of the cohorts $2. */
 export const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
 
+/** The time of a cohort's last call, by one index lookup in each month (see `lastUses`). */
+const lastCall = `(
+    select created_at as at from interactions
+    where account_id = $1 and cohort_id between wanted.id and wanted.id
+    order by cohort_id desc, created_at desc limit 1
+  ) as last_call`;
+
+/**
+ * Whether the cohort has calls since $3. Without any, a plan that goes by time would read the calls
+ * of all cohorts.
+ */
+const hasCalls = "last_call.at >= coalesce($3::timestamptz, '-infinity')";
+
 /** The latest $4 calls of each cohort since $3. */
-export const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
+export const latestCalls = `unnest($2::text[]) as wanted(id)
+  cross join lateral ${lastCall} cross join lateral (
     select cohort_id, vendor, model, created_at, status, cost_nanos, input_tokens, output_tokens,
       latency_ms
-    from interactions where account_id = $1 and cohort_id = wanted.id
+    from interactions where account_id = $1 and cohort_id = wanted.id and ${hasCalls}
       and created_at >= coalesce($3::timestamptz, '-infinity')
     order by created_at desc limit $4
   ) as latest`;
@@ -120,15 +134,13 @@ export async function cohortCosts(
 
 const costsSql = `select wanted.id as cohort_id, last_call.at, sums.* from
     unnest($2::text[]) as wanted(id)
-  left join lateral (
-    select created_at as at from interactions
-    where account_id = $1 and cohort_id = wanted.id order by created_at desc limit 1
-  ) as last_call on true
+  left join lateral ${lastCall} on true
   cross join lateral (
     select count(*) as counted, count(cost_nanos) as priced,
       coalesce(sum(cost_nanos), 0)::text as cost
     from (
-      select cost_nanos from interactions where account_id = $1 and cohort_id = wanted.id
+      select cost_nanos from interactions
+      where account_id = $1 and cohort_id = wanted.id and ${hasCalls}
         and created_at >= coalesce($3::timestamptz, '-infinity')
       order by created_at desc limit $4
     ) as latest
