@@ -1,7 +1,9 @@
+import { once } from "node:events";
+import tls from "node:tls";
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import { openAnalytics, openDatabase } from "../../src/database/open.ts";
-import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { openPostgres, openPostgresSocket } from "../../src/database/postgres/postgres.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { openStores } from "../../src/main/open_stores.ts";
 import { runAdminHere } from "../support/admin.ts";
@@ -78,6 +80,25 @@ Deno.test("a certificate that is not trusted is not reported as an unreachable s
   await refused(server.address, /certificate is not accepted \([A-Z_]+\); set DENO_CERT/);
 });
 
+Deno.test("a certificate is checked against the IP address in the URL", async () => {
+  await using server = encryptedServer("S");
+  const { port } = new URL(server.address);
+  const handshake = async (host: string) => {
+    const socket = openPostgresSocket({ host: [host], port: [Number(port)], path: false });
+    socket.write(new Uint8Array(8));
+    await once(socket, "data");
+    // As the driver does it; here the test's certificate is trusted too.
+    const encrypted = tls.connect({ socket, servername: undefined, ca: testCertificate });
+    try {
+      await once(encrypted, "secureConnect");
+    } finally {
+      encrypted.destroy();
+    }
+  };
+  await handshake("127.0.0.1");
+  await assert.rejects(handshake("127.0.0.2"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
+});
+
 Deno.test("a server without TLS is reported with the parameter that asks for it", async () => {
   await using server = encryptedServer("N");
   await refused(
@@ -88,13 +109,13 @@ Deno.test("a server without TLS is reported with the parameter that asks for it"
 
 /** As PostgreSQL up to the handshake: answers the request for TLS with yes (S) or no (N). */
 function encryptedServer(answer: "S" | "N"): { address: string } & AsyncDisposable {
-  const tls = Deno.listenTls({
+  const inside = Deno.listenTls({
     ...{ hostname: "127.0.0.1", port: 0 },
     ...{ cert: testCertificate, key: testCertificateKey },
   });
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const listener = Deno.listen({ hostname: "0.0.0.0", port: 0 });
   const shaking = (async () => {
-    for await (const connection of tls) {
+    for await (const connection of inside) {
       await connection.handshake().catch(() => {});
       connection.close();
     }
@@ -107,7 +128,7 @@ function encryptedServer(answer: "S" | "N"): { address: string } & AsyncDisposab
         client.close();
         continue;
       }
-      const inner = await Deno.connect({ hostname: "127.0.0.1", port: tls.addr.port });
+      const inner = await Deno.connect({ hostname: "127.0.0.1", port: inside.addr.port });
       void Promise.allSettled([
         client.readable.pipeTo(inner.writable),
         inner.readable.pipeTo(client.writable),
@@ -119,7 +140,7 @@ function encryptedServer(answer: "S" | "N"): { address: string } & AsyncDisposab
     address: `postgres://user:${password}@127.0.0.1:${port}/x?sslmode=verify-full`,
     async [Symbol.asyncDispose]() {
       listener.close();
-      tls.close();
+      inside.close();
       await Promise.all([accepting, shaking]);
     },
   };

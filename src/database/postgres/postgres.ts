@@ -399,11 +399,12 @@ const arrayTypes = Object.entries(arrayElements).map(([type, parse]) => [`array$
  * message of its own, and Nagle's algorithm holds it back until the server acknowledges the rows, up
  * to 40 ms later. The driver begins to write before it is connected, and notices if that fails.
  */
-function openSocket({ host: [host], port: [port], path }: DriverAddress): Socket {
+export function openPostgresSocket({ host: [host], port: [port], path }: DriverAddress): Socket {
   const socket = typeof path === "string" ? connect(path) : connect(port!, host!);
   socket.setNoDelay(true);
-  // The driver checks the server's certificate against these.
-  return Object.assign(socket, { host, port });
+  // The driver checks the server's certificate against `host`, unless it is an IP address: then
+  // node:tls takes `_host`, and `localhost` without it.
+  return Object.assign(socket, { host, port, _host: host });
 }
 
 /** The address, as the driver has read it from the URL and the environment. */
@@ -414,7 +415,7 @@ interface DriverAddress {
 }
 
 const driverOptions = {
-  socket: openSocket,
+  socket: openPostgresSocket,
   max: 1,
   max_lifetime: null,
   // The pool ends sessions that nobody uses.
@@ -456,6 +457,9 @@ function startFailure(thrown: unknown, { host, searchParams }: URL): string {
           text.replaceAll("\n", " ")
         })${advice}.`;
       }
+      if (code === otherName) {
+        return `PostgreSQL at ${host}: its certificate is for another host (${code}); use a name or IP address that the certificate contains.`;
+      }
       if (code !== undefined && certificateCodes.test(code)) {
         return `PostgreSQL at ${host}: its certificate is not accepted (${code}); set DENO_CERT to the file of the CA that signed it, or correct the address.`;
       }
@@ -469,6 +473,9 @@ function startFailure(thrown: unknown, { host, searchParams }: URL): string {
 
 /** SQLSTATE of a parameter that the server doesn't know. */
 const undefinedObject = "42704";
+
+/** node:tls's code of a certificate that is trusted, but doesn't contain the host. */
+const otherName = "ERR_TLS_CERT_ALTNAME_INVALID";
 
 /** As in `DEPTH_ZERO_SELF_SIGNED_CERT`, `UNABLE_TO_VERIFY_LEAF_SIGNATURE`, `CERT_HAS_EXPIRED`. */
 const certificateCodes = /CERT|SIGNATURE/;
