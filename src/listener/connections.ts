@@ -374,6 +374,7 @@ export class Connections {
    */
   #discardRest(held: Held, request: IncomingMessage): void {
     const { socket } = held;
+    held.last = request;
     const isHooked = held.answeredEarly !== undefined;
     held.answeredEarly = { request, untilBytes: socket.bytesRead + maxDiscardedBytes };
     request.once("end", () => socket.writableEnded && socket.destroySoon());

@@ -141,6 +141,7 @@ function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
     // a protocol may answer in HTTP/1.1 (RFC 9110 §7.8).
     shouldUpgradeCallback: (request: http.IncomingMessage) => sockets?.takes(request) ?? false,
     IncomingMessage: CountedMessage,
+    ServerResponse: LastIfEarly,
     // Streams are sent in small pieces.
     noDelay: true,
     // The runtime reads 64 KiB at a time; by default it reads two such pieces of a body that has to
@@ -164,6 +165,24 @@ function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
   server.maxHeadersCount = 0;
   return server;
 }
+
+/**
+ * An answer that is its connection's last if it begins before its request has ended: some proxies
+ * drop the rest of such a request, and send the next caller's on the same connection.
+ */
+class LastIfEarly<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
+  override writeHead(status: number, second?: string | HeadFields, third?: HeadFields): this {
+    if (!this.req.complete) {
+      this.shouldKeepAlive = false;
+      this.setHeader("connection", "close");
+    }
+    return typeof second === "string"
+      ? super.writeHead(status, second, third)
+      : super.writeHead(status, second);
+  }
+}
+
+type HeadFields = http.OutgoingHttpHeaders | http.OutgoingHttpHeader[];
 
 /** Adds connections before anything reads from them. */
 function takeConnections(server: http.Server, connections: Connections, isTls: boolean): void {
