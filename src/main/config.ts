@@ -232,7 +232,7 @@ export function parseConfig(environment: Environment): Config {
     program: programOf(read),
     worker: workerSettings(read),
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
-    metricsToken: read.secret("METRICS_TOKEN"),
+    metricsToken: read.token("METRICS_TOKEN"),
     fetchAllowHosts: read.hosts("FETCH_ALLOW_HOSTS"),
     secretFrom: (name) => read.headerSecret(name),
     unknownVariables: () => read.unknown(),

@@ -91,6 +91,10 @@ const wholeNumbers: Wrong[] = [
     set: { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "span_only" },
     says: /^OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only .*expected true or false/,
   },
+  {
+    set: { METRICS_TOKEN: "schlüssel" },
+    says: /^METRICS_TOKEN=\*+ is not valid: expected printable ASCII characters without spaces/,
+  },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
   { set: { JOURNAL_MAX_BYTES: "4" }, says: /^JOURNAL_MAX_BYTES=4 .*from 65536 to/ },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },

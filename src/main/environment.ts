@@ -90,11 +90,18 @@ export class EnvironmentReader {
     return value === undefined ? undefined : new Secret(value);
   }
 
+  /** Reads a secret that others send in a header, in which they encode other characters variously. */
+  token(name: string): Secret | undefined {
+    const secret = this.secret(name);
+    if (secret === undefined || isHeaderText(secret.reveal())) return secret;
+    throw invalid(name, masked, "printable ASCII characters without spaces");
+  }
+
   /** Reads keys to send in headers: one, or several separated by commas. */
   headerSecret(name: string): Secret | undefined {
     if (this.text(name) === undefined) return undefined;
     const keys = this.list(name);
-    if (keys.length === 0 || !keys.every((key) => /^[\x21-\x7e]+$/.test(key))) {
+    if (keys.length === 0 || !keys.every(isHeaderText)) {
       throw invalid(
         name,
         masked,
@@ -205,6 +212,10 @@ const ownBeginnings = [
   ...["VENDOR_", "OAUTH_", "EXPORT_", "RETENTION_", "CALLER_", "JOURNAL_", "BODIES_", "PAYLOAD_"],
   ...["STREAMS_", "BACKGROUND_CALL", "STARTING_", "CONNECTIONS_", "LEASE_", "DEMETER_"],
 ];
+
+function isHeaderText(value: string): boolean {
+  return /^[\x21-\x7e]+$/.test(value);
+}
 
 const masked = "****";
 
