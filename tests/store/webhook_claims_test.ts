@@ -1,7 +1,8 @@
-/** Which event a process takes next, of those that wait for webhooks. */
+/** Which event a process takes next, of those that wait for webhooks, and which row it locks. */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import { type AuditNote, commandLine } from "../../src/audit/audit.ts";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database, SqlRow, SqlValue } from "../../src/database/database.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
@@ -10,7 +11,7 @@ import { type Webhook, webhookLimits } from "../../src/webhooks/webhook.ts";
 import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
-import { newAccount } from "./samples.ts";
+import { newAccount, untilOneWaits } from "./samples.ts";
 
 const noon = new Date("2026-11-21T12:00:00Z");
 const secret = new Secret("s");
@@ -168,6 +169,58 @@ onPostgres(
     );
     const types = ["credit.low", "vendor.down"];
     assert.deepEqual(events, types.map((type) => ({ webhook_id: hook, type })));
+  },
+);
+
+onPostgres(
+  "while one event waits for a locked budget or webhook, no other one is locked",
+  async (database) => {
+    const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+    const ledger = createLedger(database);
+    const accounts: number[] = [];
+    for (const id of ["a", "b", "c"]) {
+      const accountId = await newAccount(database, id);
+      await store.add(id, {
+        ...{ accountId, url: "https://hooks.example", events: [], creditLowNanos: null },
+      }, secret);
+      await createBudgetStore(database).set(id, {
+        ...{ accountId, scope: { kind: "account", name: "" }, per: "day" },
+        ...{ limitNanos: 100n, raised: null },
+      }, { now: noon, prior: () => Promise.resolve(80n) });
+      await ledger.grant(accountId, 100n, { note: id });
+      accounts.push(accountId);
+    }
+    await store.note(noon, []);
+    // Nothing new happens to c.
+    const spend = () =>
+      database.query("update budget_periods set spent_nanos = 95 where budget_id <> 'c'");
+    const lower = async () => {
+      for (const accountId of accounts.slice(0, 2)) {
+        await ledger.adjust(accountId, -99n, { note: "spent" });
+      }
+    };
+    const waiting = async () => (await store.list({})).map(({ waiting }) => waiting);
+    assert.deepEqual(await waiting(), [1, 1, 1]);
+    for (
+      const [change, table, key, expected] of [
+        [spend, "budget_periods", "budget_id", [2, 1, 1]],
+        [lower, "webhooks", "id", [3, 2, 1]],
+      ] as const
+    ) {
+      const row = (id: string, wait = "") =>
+        `select from ${table} where ${key} = '${id}' for update ${wait}`;
+      await change();
+      let isOver = false;
+      const { noted, ...meanwhile } = await database.transaction(async (tx) => {
+        for (const id of ["c", "b"]) await tx.query(row(id));
+        const noted = store.note(noon, []).finally(() => isOver = true);
+        await untilOneWaits(database, () => isOver);
+        const isFree = await database.query(row("a", "nowait")).then(() => true, () => false);
+        return { noted, isFree, waiting: await waiting() };
+      });
+      await noted;
+      assert.deepEqual(meanwhile, { isFree: true, waiting: expected }, table);
+    }
   },
 );
 

@@ -4,7 +4,6 @@ import { FakeClock } from "../../src/base/clock.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
 import { readBudgetScope } from "../../src/budgets/budget.ts";
-import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
@@ -16,7 +15,7 @@ import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
 import { resealWebhooks } from "../../src/webhooks/store/webhooks.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
-import { interaction, newAccount, untilOneWaits } from "./samples.ts";
+import { interaction, newAccount } from "./samples.ts";
 import {
   masterKeys,
   minute,
@@ -405,69 +404,6 @@ eachDatabase(
     await one.send();
     assert.deepEqual(percents(), []);
     assert.equal((await one.webhooks.list())[0]!.waiting, 0);
-  },
-);
-
-onPostgres(
-  "while one account's credit.low waits for its locked webhook, no other webhook is locked",
-  async (database) => {
-    const one = processOf(database);
-    const hooks: string[] = [];
-    for (const name of ["falls", "falls, too", "has enough"]) {
-      const accountId = await newAccount(database, name);
-      hooks.push((await one.add(accountId, ["credit.low"])).id);
-      await createLedger(database).grant(accountId, 100n, { note: name });
-      if (name === "has enough") continue;
-      await createLedger(database).adjust(accountId, -99n, { note: "spent" });
-    }
-    const hook = (at: number, wait = "") =>
-      `select from webhooks where id = '${hooks[at]}' for update ${wait}`;
-    let isOver = false;
-    const { noted, isFree } = await database.transaction(async (tx) => {
-      for (const at of [2, 1]) await tx.query(hook(at));
-      const noted = one.noteEvents().finally(() => isOver = true);
-      await untilOneWaits(database, () => isOver);
-      return {
-        noted,
-        isFree: await database.query(hook(0, "nowait")).then(() => true, () => false),
-      };
-    });
-    await noted;
-    assert.equal(isFree, true);
-    const waiting = (await one.webhooks.list()).map(({ waiting }) => waiting);
-    assert.deepEqual(waiting, [1, 1, 0]);
-  },
-);
-
-onPostgres(
-  "while the event of one budget waits for its locked period, no other period is locked",
-  async (database) => {
-    const accountId = await newAccount(database);
-    const one = processOf(database);
-    await one.add(accountId, ["budget.reached"]);
-    for (const [id, name] of [["a", "ann"], ["b", "bob"], ["c", "cid"]] as const) {
-      await createBudgetStore(database).set(id, {
-        ...{ accountId, scope: { kind: "user", name }, per: "day", limitNanos: 100n },
-        raised: null,
-      }, { now: noon, prior: () => Promise.resolve(80n) });
-    }
-    const period = (budgetId: string, wait = "") =>
-      `select from budget_periods where budget_id = '${budgetId}' for update ${wait}`;
-    // Without something new to send a period needs no lock.
-    await one.noteEvents();
-    await database.query("update budget_periods set spent_nanos = 95 where budget_id <> 'c'");
-    let isOver = false;
-    const waiting = async () => (await one.webhooks.list())[0]!.waiting;
-    const { noted, ...meanwhile } = await database.transaction(async (tx) => {
-      for (const id of ["c", "b"]) await tx.query(period(id));
-      const noted = one.noteEvents().finally(() => isOver = true);
-      await untilOneWaits(database, () => isOver);
-      const isFree = await database.query(period("a", "nowait")).then(() => true, () => false);
-      return { noted, isFree, waiting: await waiting() };
-    });
-    await noted;
-    assert.deepEqual(meanwhile, { isFree: true, waiting: 4 });
-    assert.equal(await waiting(), 5);
   },
 );
 

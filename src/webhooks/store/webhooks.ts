@@ -1,6 +1,5 @@
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { BudgetPeriod } from "../../budgets/budget.ts";
 import { claimReached, findReached } from "../../budgets/store/budgets.ts";
 import { readCreditLevels } from "../../credit/store/credit_history.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
@@ -77,22 +76,7 @@ export function createWebhookStore(
       }),
     list: (query) => list(database, query),
     enqueue: (event, webhookId) => enqueueEvents(database, [event], webhookId),
-    async note(now, down) {
-      const rows = await database.query("select distinct account_id, events from webhooks", []);
-      if (rows.length === 0) return;
-      const wanting = (type: WebhookEventType) =>
-        rows.filter(({ events }) => isWanted(type, events as string[])).map((row) =>
-          Number(row.account_id)
-        );
-      const budgeted = wanting("budget.reached");
-      // Only where there is something new, and one by one: none stays locked while others are
-      // waited for.
-      for (const period of await findReached(database, now, budgeted)) {
-        await database.transaction((tx) => noteBudget(tx, now, period));
-      }
-      if (wanting("credit.low").length > 0) await noteCredit(database, now);
-      await database.transaction((tx) => noteVendors(tx, down, now));
-    },
+    note: (now, down) => note(database, now, down),
     ...createDeliveries(database, { sealer, workerId }),
   };
 }
@@ -148,8 +132,29 @@ async function list(
   }));
 }
 
+async function note(database: Database, now: Date, down: readonly string[]): Promise<void> {
+  const rows = await database.query("select distinct account_id, events from webhooks", []);
+  if (rows.length === 0) return;
+  const wanting = (type: WebhookEventType) =>
+    rows.filter(({ events }) => isWanted(type, events as string[])).map((row) =>
+      Number(row.account_id)
+    );
+  const budgeted = wanting("budget.reached");
+  // Only where there is something new, and one by one: none stays locked while others are
+  // waited for.
+  for (const period of await findReached(database, now, budgeted)) {
+    await database.transaction((tx) => noteBudget(tx, now, period));
+  }
+  if (wanting("credit.low").length > 0) await noteCredit(database, now);
+  await database.transaction((tx) => noteVendors(tx, down, now));
+}
+
 /** Claims the percentages that a budget reached, in the transaction that stores their events. */
-async function noteBudget(tx: Queryable, at: Date, period: BudgetPeriod): Promise<void> {
+async function noteBudget(
+  tx: Queryable,
+  at: Date,
+  period: Parameters<typeof claimReached>[2],
+): Promise<void> {
   const reached = await claimReached(tx, at, period);
   await enqueueEvents(
     tx,
