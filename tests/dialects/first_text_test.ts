@@ -73,7 +73,14 @@ for (const [name, request] of Object.entries(withParts)) {
     const changes = { model: "m", askStreamUsage: false };
     const spliced = JSON.parse(finish(dialect.spliceRequest(text, facts, changes)));
     assert.deepEqual({ ...spliced, model: "m" }, expected);
-    for (const alone of [request([tags], [part("a")]), request([part("Be.")], [tags])]) {
+    // The lines of the second part would reach the vendor.
+    const flow = part("/// FLOW x\nb");
+    for (
+      const alone of [
+        ...[request([tags], [part("a")]), request([part("Be.")], [tags])],
+        ...[request([tags, tags], [part("a")]), request([part("Be.")], [tags, flow])],
+      ]
+    ) {
       assert.throws(() => dialect.readRequest({ model: "m", ...alone }), { code: "invalid_value" });
     }
   });

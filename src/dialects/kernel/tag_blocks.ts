@@ -8,6 +8,7 @@ import {
   type TextRange,
 } from "../../base/json_text.ts";
 import { finish, type Steps } from "../../base/steps.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import { mergeTags, type PromptTags, readPromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
 import { formatPath } from "./fields.ts";
@@ -18,6 +19,8 @@ export interface LocatedText {
   readonly path: readonly (string | number)[];
   /** It is a part beside others. */
   readonly hasOthers?: boolean;
+  /** The next text among those parts. */
+  readonly next?: string | undefined;
 }
 
 type TagBlock = RequestFacts["tagBlocks"][number];
@@ -28,12 +31,14 @@ type TagBlock = RequestFacts["tagBlocks"][number];
  */
 export function firstText(content: unknown, path: LocatedText["path"]): LocatedText | undefined {
   if (typeof content === "string") return { text: content, path };
-  for (const { value, at } of placesIn(content, path)) {
-    if (typeof value.text !== "string") continue;
+  let first: LocatedText | undefined;
+  for (const { value: { text }, at } of placesIn(content, path)) {
+    if (typeof text !== "string") continue;
+    if (first) return { ...first, next: text };
     const hasOthers = Array.isArray(content) && content.length > 1;
-    return { text: value.text, path: [...at, "text"], hasOthers };
+    first = { text, path: [...at, "text"], hasOthers };
   }
-  return undefined;
+  return first;
 }
 
 /** Returns the first text of the first message that fits and has one. */
@@ -64,18 +69,22 @@ function* placesIn(
 
 /**
  * Reads the tag lines at the start of these texts; the first value of a tag wins. A part that has
- * nothing else is removed if there are others: some vendors refuse an empty text.
+ * nothing else is removed if there are others: some vendors refuse an empty text. Throws
+ * `invalid_value` if the next text begins with tag lines, too: they would reach the vendor.
  */
 export function readTagBlocks(
   texts: readonly (LocatedText | undefined)[],
 ): Pick<RequestFacts, "tags" | "tagBlocks"> {
   const tagBlocks: RequestFacts["tagBlocks"] = [];
   let tags: PromptTags = {};
-  for (const { text, path, hasOthers } of texts.filter((one) => one !== undefined)) {
+  for (const { text, path, hasOthers, next = "" } of texts.filter((one) => one !== undefined)) {
     const block = (hasOthers ? readTags : readPromptTags)(text, formatPath(path));
     if (block.length === 0) continue;
     tags = mergeTags(tags, block.tags);
     const isPart = block.length === text.length;
+    if (isPart && readTags(next).length > 0) {
+      throw invalidValue(formatPath(path), "expected all tag lines in one text");
+    }
     tagBlocks.push({ path, units: block.length, ...(isPart ? { isPart } : {}) });
   }
   return { tags, tagBlocks };
