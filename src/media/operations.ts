@@ -28,6 +28,7 @@ import {
   type StreamAnswer,
 } from "../relay/pipeline.ts";
 import { hostedTokens, refuseHosted } from "../relay/plan/hosted_work.ts";
+import { validateTranslationHeaders } from "../relay/plan/plan_call.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
@@ -154,6 +155,7 @@ export function createOperations(deps: OperationDeps): Operations {
       runCall(deps, {
         caller: asked.caller,
         read: () => {
+          validateTranslationHeaders(asked.caller);
           const [first, ...others] = asked.targets;
           return {
             targets: [first.target, ...others.map(({ target }) => target)],

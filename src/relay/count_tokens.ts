@@ -34,9 +34,8 @@ import {
   leaveOutRefused,
   type PlanDeps,
   readEndpointRefusal,
-  setsCacheMarks,
-  translationMode,
   unsignedThinking,
+  validateTranslationHeaders,
 } from "./plan/plan_call.ts";
 import { modelHeader, type Reply, serverTiming } from "./reply.ts";
 import type { Dialect, RequestFacts, TokenCountEndpoint } from "../dialects/kernel/dialect.ts";
@@ -67,8 +66,7 @@ export async function countTokens(deps: CountDeps, request: CountRequest): Promi
   const model = String(body.model);
   // A count sets no cache marks, and no loss refuses it; but an invalid header is refused, as in a
   // call.
-  translationMode(caller);
-  setsCacheMarks(caller);
+  validateTranslationHeaders(caller);
   const counted = { ...dialect.counting!.requestOf(body), model, stream: false };
   const { tagBlocks, endUser, endUserField } = dialect.readRequest(counted);
   const plain = withoutTags(counted, tagBlocks);

@@ -151,6 +151,20 @@ Deno.test("fields that vendor-d lacks are named; token numbers and too many text
   assert.equal(asked().length, before + 1, "vendor-d was not asked");
 });
 
+Deno.test("an invalid translation header is refused, also where nothing is translated", async () => {
+  const embedding = { model: "openai/text-embedding-3-small", input: "x" };
+  const speech = { model: "gpt-4o-mini-tts", voice: "alloy", input: "x" };
+  for (
+    const [path, body] of [["/chat/v1/embeddings", embedding], ["/openai/v1/audio/speech", speech]]
+  ) {
+    for (const name of ["X-Translation-Mode", "X-Prompt-Cache"]) {
+      const answer = await service().post(String(path), body, { [name]: "stritc" });
+      assert.equal(answer.status, 400, `${path} ${name}`);
+      assert.equal((await answer.json()).error.param, name);
+    }
+  }
+});
+
 Deno.test("the refusal of a vendor without embeddings names those that have them", async () => {
   for (const model of ["anthropic/claude-opus-5", "xai/grok-4.3"]) {
     const answer = await service().post("/chat/v1/embeddings", { model, input: "x" });

@@ -76,11 +76,8 @@ export async function planCall(
 ): Promise<TextPlan> {
   const { dialect, facts, caller } = request;
   const { step = runAtOnce } = caller;
-  // An invalid mode is refused at any vendor: it may be a misspelt `strict`, which matters to both
-  // kinds of plan.
+  validateTranslationHeaders(caller);
   const mode = translationMode(caller);
-  // So is an invalid value for cache marks, though only translated calls get them.
-  setsCacheMarks(caller);
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   const { compacts, lacksCodingTools, dialects } = request.target.vendor;
@@ -280,7 +277,7 @@ function secondsOf(clock: Clock): () => number {
  * Whether cache marks are set: by `X-Prompt-Cache`, else by the key's own setting. Throws
  * `invalid_value`.
  */
-export function setsCacheMarks(caller: CallContext): boolean {
+function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
   if (asked === "on" || asked === "off") return asked === "on";
@@ -293,6 +290,15 @@ export function translationMode(caller: CallContext): TranslationMode {
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;
   throw invalidValue("X-Translation-Mode", "expected 'strict' or 'lenient'");
+}
+
+/**
+ * Refuses an invalid `X-Translation-Mode` or `X-Prompt-Cache` in every call, also where a valid one
+ * would change nothing: the mode may be a misspelt `strict`.
+ */
+export function validateTranslationHeaders(caller: CallContext): void {
+  translationMode(caller);
+  setsCacheMarks(caller);
 }
 
 interface DialectDeps {
