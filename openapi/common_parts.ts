@@ -217,7 +217,10 @@ export const commonResponses = {
   HeadersTooLarge: {
     description:
       `\`headers_too_large\`: ${errors.headers_too_large.message} Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.`,
-    headers: { "X-Request-ID": reference("headers", "X-Request-ID") },
+    headers: {
+      "X-Request-ID": reference("headers", "X-Request-ID"),
+      "request-id": reference("headers", "request-id"),
+    },
     content: {
       "application/json": {
         schema: {

@@ -82,7 +82,7 @@ export const createExport = defineContract({
   ...ofRecords("exports", "post", "/api/v1/exports", "createExport"),
   summary: "Export calls and evaluations",
   description:
-    "Exports what is recorded when the request arrives, oldest first; later records are not included. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
+    "Exports what is recorded when the request arrives, oldest first; later records are not included. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured. A repeat of a streamed answer is carried out again.",
   headers: z.object({
     "Prefer": z.string().optional().describe(
       "`respond-async`: the job form answers at once, with 202. Default: when the file is written.",

@@ -504,7 +504,7 @@ export const listExports = <ThrowOnError extends boolean = true>(options: Option
 /**
  * Export calls and evaluations
  *
- * Exports what is recorded when the request arrives, oldest first; later records are not included. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.
+ * Exports what is recorded when the request arrives, oldest first; later records are not included. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured. A repeat of a streamed answer is carried out again.
  *
  * Scope: `exports`.
  */
