@@ -3,6 +3,8 @@ import { securityHeaders } from "../../support/scenarios.ts";
 import { at, escaped, type FuzzedDocument, type FuzzedOperation } from "./operations.ts";
 import type { FuzzedRequest } from "./requests.ts";
 import { schemaValidator } from "../../support/json_schema.ts";
+import { isBeyondSchemas, needsReason } from "./refusals.ts";
+import { type CheckText, parameterProblem, textCheck } from "./texts.ts";
 
 export interface FuzzedReply {
   readonly status: number;
@@ -13,24 +15,30 @@ export interface FuzzedReply {
 /** What is wrong with an answer, held against what the document says of its operation. */
 export type CheckAnswer = (
   operation: FuzzedOperation,
-  request: Pick<FuzzedRequest, "headers" | "body" | "wrongMethod">,
+  request: Omit<FuzzedRequest, "method">,
   reply: FuzzedReply,
 ) => string | undefined;
 
 export function answerCheck(document: FuzzedDocument): CheckAnswer {
-  const fits = schemaCheck(document);
+  const schemas: Schemas = { fits: schemaCheck(document), fitsText: textCheck({ formats }) };
   return (operation, request, reply) => {
     try {
       return headProblem(reply) ??
-        (request.wrongMethod ? wrongMethodProblem(reply) : answerProblem(operation, reply, fits) ??
-          takenProblem(operation, request, reply, fits));
+        (request.wrongMethod
+          ? wrongMethodProblem(reply)
+          : answerProblem(operation, reply, schemas) ??
+            headerProblem(operation, reply, schemas) ??
+            judgementProblem(operation, request, reply, schemas));
     } catch (thrown) {
       return `an answer that can't be read: ${thrown}`;
     }
   };
 }
 
-type Fits = (pointer: string, value: unknown) => string | undefined;
+interface Schemas {
+  fits(pointer: string, value: unknown): string | undefined;
+  readonly fitsText: CheckText;
+}
 
 /** What every answer has. */
 function headProblem({ status, headers }: FuzzedReply): string | undefined {
@@ -45,13 +53,11 @@ function headProblem({ status, headers }: FuzzedReply): string | undefined {
 function answerProblem(
   operation: FuzzedOperation,
   { status, headers, text }: FuzzedReply,
-  fits: Fits,
+  { fits }: Schemas,
 ): string | undefined {
   const answer = operation.answers[status];
   if (answer === undefined) return "an undocumented status";
   const type = (headers.get("content-type") ?? "").split(";")[0]!.trim();
-  const header = [...headers.keys()].find((name) => isOurs(name) && !answer.headers.includes(name));
-  if (header !== undefined) return `an undocumented header ${header}`;
   const media = [type, "*/*"].find((one) => answer.media.includes(one));
   if (media === undefined) return `an undocumented content type ${type}`;
   // Bytes of any kind, or some of a file's.
@@ -75,22 +81,60 @@ function isOurs(name: string): boolean {
   return /^x-|^(request-id|retry-after|age|server-timing)$/.test(name);
 }
 
-/** What the document calls wrong is not to be taken. */
-function takenProblem(
+function headerProblem(
+  { answers }: FuzzedOperation,
+  { status, headers }: FuzzedReply,
+  { fitsText }: Schemas,
+): string | undefined {
+  for (const [name, value] of headers) {
+    const schema = answers[status]!.headers[name];
+    if (schema === undefined && isOurs(name)) return `an undocumented header ${name}`;
+    const problem = schema && fitsText(schema, value);
+    if (problem !== undefined) return `header ${name}: ${problem}`;
+  }
+  return undefined;
+}
+
+/** What the document calls wrong is not to be taken, and what it allows not to be refused. */
+function judgementProblem(
+  operation: FuzzedOperation,
+  request: Pick<FuzzedRequest, "target" | "headers" | "body">,
+  { status, text }: FuzzedReply,
+  { fits, fitsText }: Schemas,
+): string | undefined {
+  const isTaken = status < 400;
+  if (!isTaken && status !== 400) return undefined;
+  const problem = parameterProblem(operation, request, fitsText) ??
+    bodyProblem(operation, request, fits);
+  if (isTaken && typeof problem === "string") {
+    return `taken, although the document says: ${problem}`;
+  }
+  if (isTaken || problem !== undefined || !needsReason(operation)) return undefined;
+  const { message } = JSON.parse(text).error;
+  return isBeyondSchemas(operation, message)
+    ? undefined
+    : "refused, although the document allows it";
+}
+
+/** Undefined if nothing is wrong with the body, null if that can't be told. */
+function bodyProblem(
   { path, method, bodies }: FuzzedOperation,
   { headers, body }: Pick<FuzzedRequest, "headers" | "body">,
-  { status }: FuzzedReply,
-  fits: Fits,
-): string | undefined {
-  const type = headers["content-type"] ?? "";
-  if (status >= 400 || body === undefined || bodies[type] === undefined) return undefined;
-  if (type !== "application/json") return undefined;
+  fits: Schemas["fits"],
+): string | null | undefined {
+  const type = headers["content-type"];
+  if (type === undefined && body === undefined) {
+    return Object.keys(bodies).length > 0 ? null : undefined;
+  }
+  if (body === undefined || type !== "application/json" || bodies[type] === undefined) return null;
   const place = `#/paths/${escaped(path)}/${method.toLowerCase()}/requestBody/content`;
-  const problem = fits(
-    `${place}/${escaped(type)}/schema`,
-    JSON.parse(new TextDecoder().decode(body)),
-  );
-  return problem === undefined ? undefined : `taken, although the document says: ${problem}`;
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    return null;
+  }
+  return fits(`${place}/${escaped(type)}/schema`, value);
 }
 
 /** No operation has it, so it is answered as an address that isn't there. */
@@ -120,7 +164,7 @@ function eventsIn(text: string): unknown[] {
 }
 
 /** Ajv's strict mode takes no keywords that it doesn't know, so each schema stands alone. */
-function schemaCheck(document: FuzzedDocument): Fits {
+function schemaCheck(document: FuzzedDocument): Schemas["fits"] {
   const ajv = schemaValidator({
     strict: true,
     allowUnionTypes: true,

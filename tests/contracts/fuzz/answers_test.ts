@@ -32,7 +32,11 @@ const json = { ...plain, "content-type": "application/json" };
 
 interface Told {
   id?: string;
+  /** Path and query. */
+  target?: string;
   sent?: unknown;
+  /** Headers of the request. */
+  sentHeaders?: Record<string, string>;
   wrongMethod?: boolean;
   status?: number;
   headers?: Record<string, string>;
@@ -40,11 +44,15 @@ interface Told {
 }
 
 function problem(told: Told): string | undefined {
-  const { id = "getStatus", sent, wrongMethod = false, body } = told;
+  const { id = "getStatus", target = "/", sent, wrongMethod = false, body } = told;
   const operation = operations.find((one) => one.id === id)!;
   const request = sent === undefined
-    ? { headers: plain, body: undefined, wrongMethod }
-    : { headers: json, body: new TextEncoder().encode(JSON.stringify(sent)), wrongMethod };
+    ? { target, headers: { ...plain, ...told.sentHeaders }, body: undefined, wrongMethod }
+    : {
+      ...{ target, wrongMethod },
+      headers: { ...json, ...told.sentHeaders },
+      body: new TextEncoder().encode(JSON.stringify(sent)),
+    };
   return check(operation, request, {
     status: told.status ?? 200,
     headers: new Headers({
@@ -74,6 +82,7 @@ Deno.test("an answer that the document doesn't know fails", () => {
     [{ body: status, status: 202 }, /undocumented status/],
     [{ body: status, headers: { "content-type": "text/html" } }, /undocumented content type/],
     [{ body: status, headers: { "x-new": "1" } }, /undocumented header x-new/],
+    [{ body: status, headers: { "x-ratelimit-limit": "many" } }, /x-ratelimit-limit: .*integer/],
     [{ body: status, headers: { "content-security-policy": "none" } }, /content-security-policy/],
     [{ body: fault("content_policy_violation"), status: 400 }, /undocumented/],
     [{ body: { ...fault("missing_api_key"), more: 1 }, status: 401 }, /additional properties/],
@@ -103,4 +112,37 @@ Deno.test("a request that the document calls wrong must not be taken", () => {
   const told = (sent: unknown) => problem({ id: "postCohortOutcome", sent, body: answer });
   assert.equal(told({ cohort_id: "a", conversions }), undefined);
   assert.match(told({ conversions }) ?? "", /taken, although .*'cohort_id'/);
+});
+
+Deno.test("a parameter that the document calls wrong must not be taken", () => {
+  const page = { data: [], next_cursor: null };
+  const list = (target: string, sentHeaders?: Record<string, string>) =>
+    problem({ id: "listInteractions", target, ...(sentHeaders && { sentHeaders }), body: page });
+  assert.equal(list("/?limit=7&model=a&model=b&stream=true"), undefined);
+  assert.match(list("/?limit=0") ?? "", /taken, although .*limit: .*>= 1/);
+  assert.match(list("/?limit=x") ?? "", /limit: .*must be integer/);
+  assert.match(list("/?status=completed&status=odd") ?? "", /status: .*allowed values/);
+  const conversions = [{ type: "signups", value: 1 }];
+  const outcome = (id: string) =>
+    problem({
+      id: "postCohortOutcome",
+      sent: { cohort_id: "a", conversions },
+      sentHeaders: { "X-Request-ID": id },
+      body: { status: "ok", cohort_id: "a", accepted: 1, message: "One was recorded." },
+    });
+  assert.equal(outcome(""), undefined, "an empty header is as good as none");
+  assert.match(outcome("a b") ?? "", /X-Request-ID: .*pattern/);
+});
+
+Deno.test("a request that the document allows must not be refused for its form", () => {
+  const refused = (message: string, cohort_id = "a") =>
+    problem({
+      id: "postCohortOutcome",
+      sent: { cohort_id, conversions: [{ type: "signups", value: 1 }] },
+      status: 400,
+      body: { error: { ...fault("invalid_value").error, message } },
+    });
+  assert.match(refused("cohort_id: expected at most 7 characters.") ?? "", /refused, although/);
+  assert.equal(refused("cohort_id: expected at most 256 characters.", "x".repeat(257)), undefined);
+  assert.equal(refused("cohort_id: expected text without control characters."), undefined);
 });

@@ -40,7 +40,18 @@ export class KnownIds {
     return ids.length === 0 ? undefined : random.pick(ids.slice(-5));
   }
 
-  /** Removes the first one, to be deleted: that of an example, which is certainly stored. */
+  /** The first one: that of an example, which is certainly stored. */
+  oldest(before: string): string | undefined {
+    return this.#byPath.get(before)?.[0];
+  }
+
+  /** One after the other by turns, the newest first. */
+  byTurn(path: string, turn: number): string | undefined {
+    const ids = this.#byPath.get(beforeId(path) ?? "") ?? [];
+    return ids.at(-1 - turn % ids.length);
+  }
+
+  /** Removes the oldest one, to be deleted. */
   take(path: string): string | undefined {
     return this.#byPath.get(beforeId(path) ?? "")?.shift();
   }

@@ -19,8 +19,8 @@ export interface FuzzedAnswer {
   /** JSON pointer of `content` within the document. */
   readonly pointer: string;
   readonly codes: readonly string[];
-  /** Names of its headers, in lower case. */
-  readonly headers: readonly string[];
+  /** Name of a header, in lower case → its schema. */
+  readonly headers: Readonly<Record<string, Schema>>;
 }
 
 /** The document as JSON, as far as it is looked at. */
@@ -40,7 +40,7 @@ interface RawOperation {
 
 interface RawAnswer {
   $ref?: string;
-  headers?: Record<string, unknown>;
+  headers?: Record<string, { $ref?: string; schema?: Schema }>;
   content?: Record<string, RawMedia>;
 }
 
@@ -69,7 +69,12 @@ export function operationsOf(document: FuzzedDocument): FuzzedOperation[] {
           const target = answer.$ref ? at<RawAnswer>(document, answer.$ref) : answer;
           const { content = {}, headers = {} } = target;
           return [status, {
-            headers: Object.keys(headers).map((name) => name.toLowerCase()),
+            headers: Object.fromEntries(
+              Object.entries(headers).map(([name, header]) => [
+                name.toLowerCase(),
+                (header.$ref ? at<typeof header>(document, header.$ref) : header).schema ?? {},
+              ]),
+            ),
             media: Object.keys(content),
             pointer: `${answer.$ref ?? own}/content`,
             codes: Number(status) < 400

@@ -32,12 +32,15 @@ export interface Sources {
  */
 export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
   const { operation, key, random } = sources;
-  const { type, value } = examplesOf(operation)[turn] ?? withNewName(rightBody(sources), sources);
+  const { type, value } = withStored(
+    examplesOf(operation)[turn] ?? withNewName(rightBody(sources), sources),
+    sources,
+  );
   const form = type?.startsWith("multipart/") ? formOf(Object.entries(value as object)) : undefined;
   return {
     method: operation.method,
     // Nothing is narrowed at first, so that lists show what there is.
-    target: rightPath(sources) + (turn === 0 ? "" : rightQuery(sources)),
+    target: rightPath(sources, turn) + (turn === 0 ? "" : rightQuery(sources)),
     headers: {
       ...(operation.keyed ? { authorization: `Bearer ${key}` } : {}),
       ...(type === undefined ? {} : { "content-type": form?.type ?? type }),
@@ -48,23 +51,25 @@ export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
   };
 }
 
-function rightPath({ operation, ids, random }: Sources): string {
+function rightPath({ operation, ids }: Sources, turn: number): string {
   const { method, path, parameters, tag } = operation;
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const parameter = parameters.find((one) => one.in === "path" && one.name === name);
     if (name === "model") return encodeURIComponent(String(parameter?.example ?? modelOf(tag)));
-    const id = method === "DELETE" ? ids.take(path) : ids.pick(path, random);
+    const id = method === "DELETE" ? ids.take(path) : ids.byTurn(path, turn);
     return encodeURIComponent(id ?? String(parameter?.example));
   });
 }
 
 function rightQuery({ operation, resolve, random }: Sources): string {
   const query = new URLSearchParams();
-  for (const { name, in: place, schema } of operation.parameters) {
-    // What only the service can have made is not made up.
-    if (place !== "query" || /^(expires|signature|after|cursor)$/.test(name) || random.chance(70)) {
-      continue;
-    }
+  // What only the service can have made is not made up.
+  const parameters = operation.parameters.filter(({ name, in: place }) =>
+    place === "query" && !/^(expires|signature|after|cursor)$/.test(name)
+  );
+  const percent = parameters.length > 3 ? 30 : 60;
+  for (const { name, schema } of parameters) {
+    if (!random.chance(percent)) continue;
     for (const value of [schema ? valueOf(schema, resolve, random) : ""].flat()) {
       query.append(name, String(value).toWellFormed());
     }
@@ -72,15 +77,15 @@ function rightQuery({ operation, resolve, random }: Sources): string {
   return query.size === 0 ? "" : `?${query}`;
 }
 
-function examplesOf({ bodies }: FuzzedOperation): { type: string; value: unknown }[] {
+export function examplesOf({ bodies }: FuzzedOperation): { type: string; value: unknown }[] {
   return Object.entries(bodies).flatMap(([type, { examples }]) =>
-    examples.map((value) => ({ type, value: withoutStrangers(structuredClone(value)) }))
+    examples.map((value) => ({ type, value: structuredClone(value) }))
   );
 }
 
 /** A body that fits its schema: an example, or what is made up of the schema; and its type. */
 export function rightBody(
-  { operation, resolve, random }: Sources,
+  { operation, resolve, ids, random }: Sources,
 ): { type: string | undefined; value: unknown } {
   const types = Object.keys(operation.bodies);
   if (types.length === 0) return { type: undefined, value: undefined };
@@ -89,7 +94,7 @@ export function rightBody(
   const value = random.chance(50)
     ? structuredClone(random.pick(examples))
     : withFields(structuredClone(random.pick(examples)), schema, { resolve, random });
-  return { type, value: withoutStrangers(value) };
+  return withStored({ type, value }, { operation, ids });
 }
 
 /** What is made under a name that was taken before is refused. */
@@ -121,12 +126,16 @@ function withFields(
   return example;
 }
 
-/** It continues a response that only the document knows. */
-function withoutStrangers(value: unknown): unknown {
+/** What continues a response that only the document knows continues one that is stored. */
+function withStored<Body extends { value: unknown }>(
+  body: Body,
+  { operation: { path }, ids }: Pick<Sources, "operation" | "ids">,
+): Body {
+  const { value } = body;
   if (typeof value === "object" && value !== null && "previous_response_id" in value) {
-    delete value.previous_response_id;
+    value.previous_response_id = ids.oldest(`${path.replace(/\/compact$/, "")}/`);
   }
-  return value;
+  return body;
 }
 
 /** A form of the fields; files as files. */
@@ -138,11 +147,12 @@ export function formOf(
   for (const [name, value] of fields) {
     const isFile = /^(file|image(\[\])?|mask)$/.test(name);
     const type = isFile ? '; filename="a.png"\r\nContent-Type: image/png' : "";
+    const file = name === "file" ? sound : picture;
     pieces.push(
       bytes(
         `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${type}\r\n\r\n`,
       ),
-      isFile && isName(value) ? picture : bytes(text(value)),
+      isFile && isName(value) ? file : bytes(text(value)),
       bytes("\r\n"),
     );
   }
@@ -158,6 +168,7 @@ function text(value: unknown): string {
   return typeof value === "string" ? value.toWellFormed() : JSON.stringify(value) ?? "";
 }
 
+const sound = new Uint8Array(64).fill(0xff);
 const picture = Uint8Array.from(atob(smallPicture), (letter) => letter.charCodeAt(0));
 
 function rightHeaders({ parameters }: FuzzedOperation, random: Random): Record<string, string> {

@@ -15,6 +15,7 @@ export interface Schema {
   minLength?: number;
   maxLength?: number;
   minItems?: number;
+  maxItems?: number;
   items?: Schema;
   properties?: Readonly<Record<string, Schema>>;
   required?: readonly string[];
@@ -25,7 +26,7 @@ export interface Schema {
   allOf?: readonly Schema[];
 }
 
-/** A value that the schema allows, as far as the words above tell. */
+/** A value that the schema allows, as far as the words above tell; often one at its bounds. */
 export function valueOf(
   schema: Schema,
   resolve: (reference: string) => Schema,
@@ -34,7 +35,7 @@ export function valueOf(
 ): unknown {
   const inner = (each: Schema) => valueOf(each, resolve, random, depth + 1);
   if (schema.$ref !== undefined) return inner(resolve(schema.$ref));
-  if (schema.example !== undefined && random.chance(50)) return schema.example;
+  if (schema.example !== undefined && random.chance(30)) return schema.example;
   if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return random.pick(schema.enum);
   const choices = schema.anyOf ?? schema.oneOf;
@@ -48,6 +49,8 @@ export function valueOf(
       return random.chance(50);
     case "integer":
     case "number": {
+      const bounds = [schema.minimum, schema.maximum].filter((bound) => bound !== undefined);
+      if (bounds.length > 0 && random.chance(40)) return random.pick(bounds);
       const least = schema.minimum ?? 0;
       const most = Math.min(schema.maximum ?? least + 1000, least + 1000);
       const whole = least + random.below(Math.max(1, Math.floor(most - least) + 1));
@@ -56,7 +59,10 @@ export function valueOf(
     case "string":
       return stringOf(schema, random);
     case "array": {
-      const length = (schema.minItems ?? 0) + (depth > 5 ? 0 : random.below(3));
+      const { minItems = 0, maxItems = minItems + 3 } = schema;
+      const length = depth < 3 && maxItems <= maxLongArray && random.chance(20)
+        ? maxItems
+        : Math.min(maxItems, minItems + (depth > 5 ? 0 : random.below(3)));
       return Array.from({ length }, () => schema.items ? inner(schema.items) : {});
     }
     case "object":
@@ -81,15 +87,29 @@ function objectOf(
   return made;
 }
 
+/** Longer arrays and texts would make most requests larger than the service's limit. */
+const maxLongArray = 100;
+const maxLongText = 20_000;
+
 function stringOf({ format, pattern, minLength = 0, maxLength }: Schema, random: Random): string {
   if (format === "date-time") {
     return new Date(Date.UTC(2026, random.below(24), 1 + random.below(28))).toISOString();
   }
   if (format === "date") return `2026-0${1 + random.below(9)}-1${random.below(10)}`;
   if (format === "uuid") return "0197e0c2-a3f0-7c41-9d2e-6b1f4c8a7d35";
-  if (pattern !== undefined) return "0";
+  if (pattern !== undefined) return matching(pattern, random);
+  if (maxLength !== undefined && maxLength <= maxLongText && random.chance(20)) {
+    return "x".repeat(maxLength);
+  }
   const text = random.chance(70)
     ? random.pick(["hello", "vendor-b/gpt-4.1", "Grüße 👋", "/// APP fuzz\nhi"])
     : randomString(random);
   return text.padEnd(minLength, "x").slice(0, maxLength ?? 1000);
+}
+
+/** A text for a pattern that is one class of characters; zeros are in each of the document's. */
+function matching(pattern: string, random: Random): string {
+  const [, shortest = "1", longest = shortest] =
+    /^\^\[[^\]]+\]\{(\d+)(?:,(\d+))?\}\$$/.exec(pattern) ?? [];
+  return "0".repeat(Number(random.chance(30) ? longest : shortest));
 }
