@@ -120,7 +120,7 @@ export interface CallTrace {
 /** Measures the time of one request to a vendor. */
 interface VendorTimes {
   /** Notes one try, which has just got its answer's head or failed. */
-  readonly tried: (request: Omit<VendorRequestTime, "startMs" | "endMs">, ms: number) => void;
+  readonly noteTry: (request: Omit<VendorRequestTime, "startMs" | "endMs">, ms: number) => void;
   /** Call when the answer has ended; further calls do nothing. */
   readonly end: () => void;
 }
@@ -161,7 +161,7 @@ export class CallTimes {
     let last: VendorRequestTime | undefined;
     let isOver = false;
     return {
-      tried: (request, ms) => {
+      noteTry: (request, ms) => {
         const endMs = this.#nowMs();
         last = { ...request, startMs: endMs - ms, endMs };
         if (this.requests.length < maxNotedRequests) this.requests.push(last);

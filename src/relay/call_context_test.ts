@@ -42,10 +42,10 @@ Deno.test("of vendor requests that overlap, each one's trace ends with its own a
   const [one, other] = [times.vendorBegins(), times.vendorBegins()];
   const request = { vendor: "vendor-x", model: "m", baseUrl: "", httpStatus: 200 };
   nowMs = 10;
-  one.tried({ ...request, httpStatus: 503, errorCode: "upstream_overloaded" }, 10);
+  one.noteTry({ ...request, httpStatus: 503, errorCode: "upstream_overloaded" }, 10);
   nowMs = 20;
-  one.tried({ ...request, errorCode: null }, 10);
-  other.tried({ ...request, errorCode: null }, 20);
+  one.noteTry({ ...request, errorCode: null }, 10);
+  other.noteTry({ ...request, errorCode: null }, 20);
   nowMs = 30;
   one.end();
   nowMs = 40;

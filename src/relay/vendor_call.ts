@@ -422,7 +422,7 @@ async function sendToVendor(
         tries++;
         const attempt = attemptOf(access, entry);
         budget.attempted(attempt);
-        times?.tried(timedRequest(access, attempt), entry.ms);
+        times?.noteTry(timedRequest(access, attempt), entry.ms);
       },
       ...(times ? { onEnd: times.end } : {}),
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
@@ -433,7 +433,7 @@ async function sendToVendor(
       const ms = clock.monotonicMs() - begunMs;
       const attempt = failedAttempt(access, thrown, ms);
       budget.attempted(attempt);
-      times?.tried(timedRequest(access, attempt), ms);
+      times?.noteTry(timedRequest(access, attempt), ms);
     }
     throw thrown;
   }
