@@ -225,6 +225,20 @@ Deno.test("bad keys are a 400 with API_KEY_INVALID, models are paged, tokens cou
   });
 });
 
+Deno.test("bytes are taken in both alphabets of base64", async () => {
+  await withClient(async (client) => {
+    const picture = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC";
+    for (const data of [`${picture}+aJ/AAA`, `${picture}-aJ_AAA`]) {
+      const parts = [{ inlineData: { mimeType: "image/png", data } }, { text: "What is it?" }];
+      const answer = await client.models.generateContent({
+        model: "gemini-2.5-pro",
+        contents: [{ role: "user", parts }],
+      });
+      assert.match(answer.text ?? "", /I received image\/png of 36 bytes/);
+    }
+  });
+});
+
 Deno.test("a request is counted as it is billed: its prompt, not its model or settings", async () => {
   await withClient(async (_client, address) => {
     const model = "models/gemini-3.8-flash";

@@ -273,7 +273,9 @@ export function mediaOf(parts: readonly JsonObject[], path: string): Medium[] {
     const declared = asText(blob.mimeType);
     try {
       if (declared === "") throw new RangeError("mime_type is required");
-      const medium = mediumFromBase64(asText(blob.data), declared);
+      // JSON's mapping of bytes takes both alphabets, and google-genai (Python) writes the second.
+      const data = asText(blob.data).replaceAll("-", "+").replaceAll("_", "/");
+      const medium = mediumFromBase64(data, declared);
       const isOther = declared.startsWith("image/") && medium.actual !== declared;
       if (isOther) throw new RangeError(`Provided image is not valid ${declared}`);
       return [medium];
