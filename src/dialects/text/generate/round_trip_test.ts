@@ -11,6 +11,7 @@ import type {
   Turn,
 } from "../../kernel/canonical_request.ts";
 import { foldEvents } from "../../kernel/fold.ts";
+import { markedCallId } from "./call_mark.ts";
 import { generate } from "./mod.ts";
 
 const rounds = 300;
@@ -197,8 +198,16 @@ function decodeStream(text: string): { answer: CanonicalAnswer; complete: boolea
   return { answer: foldEvents([...events, ...rest.events]), complete: rest.complete };
 }
 
+/** The part without a mark of ours, which is no vendor's data. */
+function unmarked(part: AnswerPart): AnswerPart {
+  const { opaque: value, ...rest } = part;
+  return value && markedCallId(value.value) !== undefined ? rest as AnswerPart : part;
+}
+
 function bare(answer: CanonicalAnswer): CanonicalAnswer {
-  const { own: _, ...rest } = answer;
+  const { own: _, ...whole } = answer;
+  const choices = whole.choices.map((choice) => ({ ...choice, parts: choice.parts.map(unmarked) }));
+  const rest = { ...whole, choices };
   if (!rest.usage) return rest;
   const { raw: _raw, ...usage } = rest.usage;
   return { ...rest, usage };

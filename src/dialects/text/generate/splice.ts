@@ -51,7 +51,9 @@ export const spliceRequest = splicer({
     refuseTwoSpellings(members.members.keys());
     const edits = yield* storeEdits(bodyText, members, changes);
     const { unsigned } = changes;
-    if (unsigned) pushAll(edits, yield* placeholderEdits(bodyText, members, unsigned));
+    if (unsigned) {
+      pushAll(edits, yield* placeholderEdits(bodyText, members, unsigned, changes.model));
+    }
     return edits;
   },
   modelMember: (model) => `models/${bareModel(model)}`,

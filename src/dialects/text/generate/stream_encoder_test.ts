@@ -5,6 +5,7 @@ import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { ArrayReframer } from "./answer/framing.ts";
+import { callMark } from "./call_mark.ts";
 import { generate } from "./mod.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "gpt-x", created: 1_700_000_000 };
@@ -46,7 +47,10 @@ Deno.test("a call goes out whole, with STOP at the end", () => {
     {
       content: {
         role: "model",
-        parts: [{ functionCall: { id: "c1", name: "f", args: { a: 1 } } }],
+        parts: [{
+          functionCall: { id: "c1", name: "f", args: { a: 1 } },
+          thoughtSignature: callMark("c1"),
+        }],
       },
       finishReason: "STOP",
       index: 0,
@@ -126,7 +130,7 @@ Deno.test("other vendors' signatures never get out, this one's stand on their pa
         : event
     );
   assert.match(write(events("generate"))[1], /"thoughtSignature":"s"/);
-  assert.doesNotMatch(write(events("messages"))[1], /thoughtSignature/);
+  assert.doesNotMatch(write(events("messages"))[1], /"thoughtSignature":"s"/);
 });
 
 Deno.test("an array is one JSON value, an event stream ends each event with a blank line", () => {

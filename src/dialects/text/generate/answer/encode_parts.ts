@@ -1,6 +1,7 @@
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { callMark } from "../call_mark.ts";
 
 /**
  * Writes a block of an answer as a part; undefined if this dialect can't express it: another
@@ -22,6 +23,7 @@ export function answerPart(part: AnswerPart): Record<string, unknown> | undefine
       if (args === undefined) return undefined;
       return {
         functionCall: { ...(part.id === "" ? {} : { id: part.id }), name: part.name, args },
+        ...(part.id === "" ? {} : { thoughtSignature: callMark(part.id) }),
         ...signatureOf(part.opaque),
       };
     }

@@ -12,6 +12,7 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import type { JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { markedCallId } from "../call_mark.ts";
 import {
   dataMember,
   isEmptyPart,
@@ -152,7 +153,8 @@ class ContentReader {
     if (name === undefined || name === "") throw missingField(call.at("name"));
     const callerId = call.string("id") || undefined;
     const hash = sha256Hex(JSON.stringify([this.#index, index, name]));
-    const id = callerId ?? `call_${hash.slice(0, 24)}`;
+    const marked = markedCallId(part.string("thoughtSignature") ?? "");
+    const id = callerId ?? (marked || `call_${hash.slice(0, 24)}`);
     const pending = { callerId, id, name, isAnswered: false };
     this.#pending.add(pending);
     if (this.#latest.index !== this.#index) this.#latest = { index: this.#index, calls: [] };

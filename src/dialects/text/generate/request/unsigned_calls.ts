@@ -11,23 +11,29 @@ import type { Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
+import { markedCallId } from "../call_mark.ts";
 import { modelTraits } from "../models.ts";
 import { camelCase, Fields } from "./fields.ts";
 
 /**
- * Returns the calls that lack a signature. Callers get other vendors' calls without one and send
- * them back with the conversation. Models that require signatures refuse the whole request for
- * them, so that one turn answered by a fallback would end the conversation. Only a turn's first
- * call is signed.
+ * Returns the calls that Google didn't sign and would refuse. Callers get other vendors' calls with
+ * a mark of ours and send them back with the conversation. Models that require signatures refuse
+ * the whole request for a turn whose first call has none, so that one turn answered by a fallback
+ * would end the conversation.
  */
 export function unsignedCalls(body: unknown, model: string): UnsignedThinking | undefined {
-  if (!modelTraits(model).signatures) return undefined;
+  const isRequired = modelTraits(model).signatures;
   const blocks = new Map<number, Set<number>>();
   for (const [index, content] of asList((body as JsonRecord).contents).entries()) {
     if (!isRecord(content) || content.role !== "model") continue;
     const parts = asList(content.parts);
     const first = parts.findIndex(isCall);
-    if (first >= 0 && !isSigned(parts[first])) blocks.set(index, new Set([first]));
+    const refused = parts.flatMap((part, at) => {
+      const value = signatureIn(part);
+      const isMissing = isRequired && at === first && !value;
+      return isMissing || markedCallId(value) !== undefined ? [at] : [];
+    });
+    if (refused.length > 0) blocks.set(index, new Set(refused));
   }
   return blocks.size === 0 ? undefined : { blocks, switchesOff: false };
 }
@@ -38,16 +44,19 @@ function isCall(part: unknown): boolean {
 
 const signature = "thoughtSignature";
 
-function isSigned(part: unknown): boolean {
-  return isRecord(part) && Boolean(new Fields(part, "").value(signature));
+function signatureIn(part: unknown): string {
+  const value = isRecord(part) ? new Fields(part, "").value(signature) : undefined;
+  return typeof value === "string" ? value : "";
 }
 
-/** Returns the edits that give the calls the placeholder. */
+/** Returns the edits that give the calls the placeholder, or none to models that don't need it. */
 export function* placeholderEdits(
   bodyText: string,
   members: Members,
   { blocks }: UnsignedThinking,
+  model: string,
 ): Steps<Edit[]> {
+  const text = JSON.stringify(modelTraits(model).signatures ? signatureSentinel : "");
   const contents = yield* rangesOf(bodyText, locateIn(bodyText, members, ["contents"]));
   const edits: Edit[] = [];
   for (const [index, calls] of blocks) {
@@ -55,7 +64,7 @@ export function* placeholderEdits(
     const list = content?.members.get("parts");
     const range = list && { start: list.valueStart, end: list.valueEnd };
     const parts = yield* rangesOf(bodyText, range);
-    for (const at of calls) if (parts[at]) edits.push(placeholder(bodyText, parts[at]));
+    for (const at of calls) if (parts[at]) edits.push(signed(bodyText, parts[at], text));
   }
   return edits;
 }
@@ -66,11 +75,10 @@ function* rangesOf(bodyText: string, range: TextRange | undefined): Steps<TextRa
   return bodyText[range.start] === "[" ? yield* itemsAt(bodyText, range) : [range];
 }
 
-function placeholder(bodyText: string, part: TextRange): Edit {
-  const text = JSON.stringify(signatureSentinel);
+function signed(bodyText: string, part: TextRange, text: string): Edit {
   const members = membersAt(bodyText, part.start)?.members.values() ?? [];
-  const empty = [...members].find(({ key }) => camelCase(key) === signature);
-  return empty
-    ? { start: empty.valueStart, end: empty.valueEnd, text }
+  const own = [...members].find(({ key }) => camelCase(key) === signature);
+  return own
+    ? { start: own.valueStart, end: own.valueEnd, text }
     : insertMember(bodyText, part, signature, text);
 }

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { finish } from "../../../../base/steps.ts";
+import { callMark } from "../call_mark.ts";
 import { generate } from "../mod.ts";
 
 /** The contents as they go on to a model. */
@@ -45,4 +46,19 @@ Deno.test("signed calls, turns without a call and models that don't insist stay 
   }
   const unsigned = [hello, answer(call)];
   assert.deepEqual(passed(unsigned, "gemini-2.5-flash"), unsigned);
+});
+
+Deno.test("the mark of another vendor's call never reaches Google", () => {
+  const marked = { ...call, thoughtSignature: callMark("toolu_1") };
+  const second = { ...call, thoughtSignature: callMark("toolu_2") };
+  const placeholder = { ...call, ...skip };
+  assert.deepEqual(passed([hello, answer(marked, second)]), [
+    hello,
+    answer(placeholder, placeholder),
+  ]);
+  const bare = { ...call, thoughtSignature: "" };
+  assert.deepEqual(passed([hello, answer(marked, second)], "gemini-2.5-flash"), [
+    hello,
+    answer(bare, bare),
+  ]);
 });
