@@ -48,14 +48,14 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
     lose();
     return { ...effortField, maxTokens, isOn: false };
   }
-  if (facts.off === "disabled" && callsWithoutThinking(at.turns)) {
-    lose();
-    return { thinking: { type: "disabled" }, maxTokens, isOn: false };
-  }
   const display = wish.show === undefined ? {} : { display: wish.show ? "summarized" : "omitted" };
   const wantsBudget = facts.budget && (wish.budgetTokens !== undefined || !facts.adaptive);
   if (!wantsBudget) {
     return { thinking: { type: "adaptive", ...display }, ...effortField, maxTokens, isOn: true };
+  }
+  if (callsWithoutThinking(at.turns)) {
+    lose();
+    return { thinking: { type: "disabled" }, maxTokens, isOn: false };
   }
   const budget = budgetOf(wish, at.limit ?? maxTokens);
   // A wish to see reasoning doesn't switch it on.
@@ -142,8 +142,8 @@ function fit(
 }
 
 /**
- * Whether the last answer called tools without thinking first, which is refused while thinking is
- * on.
+ * Whether the last answer called tools without thinking first, which is refused with a budget. An
+ * adaptive model decides for itself whether it thinks.
  */
 function callsWithoutThinking(turns: readonly ArrangedTurn[]): boolean {
   const last = turns.findLast((turn) => turn.role === "assistant");

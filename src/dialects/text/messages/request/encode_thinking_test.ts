@@ -126,7 +126,7 @@ Deno.test("a forced tool drops thinking, the effort stays where there is one", (
   ]);
 });
 
-Deno.test("a tool call without its thinking in the last answer switches thinking off", () => {
+Deno.test("a tool call without its thinking in the last answer switches a budget off", () => {
   const thinking = {
     type: "reasoning",
     text: "hm",
@@ -147,9 +147,13 @@ Deno.test("a tool call without its thinking in the last answer switches thinking
   ]);
   const sealed = plan({ effort: "low" }, undefined, { turns: turns(thinking), tools });
   assert.deepEqual(sealed[0], { type: "enabled", budget_tokens: 1_024 });
-  // Where thinking is always on, it can't be demanded of the history.
-  const always = plan({ effort: "low" }, "claude-opus-5-5", { turns: turns(), tools });
-  assert.deepEqual(always[0], adaptive);
+  // An adaptive model calls tools without thinking too, so it isn't demanded of the history.
+  for (const model of ["claude-opus-5-5", "claude-opus-4-8", "claude-sonnet-4-6"]) {
+    const free = plan({ effort: "low" }, model, { turns: turns(), tools });
+    assert.deepEqual([free[0], free[1], free[3]], [adaptive, "low", []], model);
+  }
+  const counted = plan({ budgetTokens: 2_000 }, "claude-sonnet-4-6", { turns: turns(), tools });
+  assert.deepEqual([counted[0], counted[3]], [{ type: "disabled" }, lost]);
 });
 
 Deno.test("thinking takes no sampling but the defaults", () => {
