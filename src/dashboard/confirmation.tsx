@@ -15,8 +15,8 @@ export interface Confirmation<T> {
   title: string | ((found: T) => string);
   /** Finds the object of the action. Throws `NotFound`. */
   find(request: PageRequest): Promise<T>;
-  /** Tells the person what the action will do. */
-  consequence(found: T, request: PageRequest): Child;
+  /** Tells the person what the action will do; a redirect if it can't be done any more. */
+  consequence(found: T, request: PageRequest): Child | Response;
   /** The text of the form's button; the title if absent. */
   button?: string;
   back: string | ((found: T) => string);
@@ -28,6 +28,8 @@ export function confirmationRoutes<T>(app: Routes, asked: Confirmation<T>): void
   const { path, role, section, cancel } = asked;
   app.get(path, role, async (request) => {
     const found = await asked.find(request);
+    const consequence = asked.consequence(found, request);
+    if (consequence instanceof Response) return consequence;
     const title = typeof asked.title === "string" ? asked.title : asked.title(found);
     const back = typeof asked.back === "string" ? asked.back : asked.back(found);
     return {
@@ -35,7 +37,7 @@ export function confirmationRoutes<T>(app: Routes, asked: Confirmation<T>): void
       section,
       body: (
         <PostForm action={request.address} csrf={request.csrf} class="panel">
-          {asked.consequence(found, request)}
+          {consequence}
           <FormButtons back={back} cancel={cancel ?? "Cancel"} tone="danger">
             {asked.button ?? title}
           </FormButtons>

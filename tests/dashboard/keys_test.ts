@@ -163,6 +163,10 @@ Deno.test("forms of a key that was revoked in another tab say so, and change not
     assert.match(text, /role="alert">Nothing was changed: the key has been revoked/);
     assert.match(text, /<h1>shared<\/h1>/);
   }
+  // The browser's back button leads there.
+  for (const page of ["revoke", "rotate"]) {
+    assert.equal((await owner.get(`${at}/${page}`)).location, at, page);
+  }
 });
 
 Deno.test("another account's key has no page", async () => {

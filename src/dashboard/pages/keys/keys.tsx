@@ -8,12 +8,12 @@ import {
   rotationDue,
 } from "../../../keys/key_service.ts";
 import {
-  NotFound,
   orNotFound,
   type Outcome,
   type Page,
   type PageContext,
   type PageRequest,
+  redirect,
   type Routes,
 } from "../../bind.tsx";
 import {
@@ -63,7 +63,7 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
   });
   app.get("/dashboard/keys/:id/rotate", "member", async (request) => {
     const key = await findKey(ctx, request);
-    if (!isReplaceable(key, request)) throw new NotFound();
+    if (!isReplaceable(key, request)) return redirect(`/dashboard/keys/${key.id}`);
     if (!mayRotate(key, request)) return ownersKey;
     return { title: "Rotate key", section: "keys", body: rotateForm(key, request) };
   });
@@ -404,7 +404,7 @@ function KeyActions({ row, request }: { row: KeyRow; request: PageRequest }) {
 }
 
 function revocation(key: KeyRow, { now }: PageRequest) {
-  if (!inUse(keyState(key, now))) throw new NotFound();
+  if (!inUse(keyState(key, now))) return redirect(`/dashboard/keys/${key.id}`);
   return (
     <>
       <p>
