@@ -77,6 +77,8 @@ function migrationFailure(thrown: unknown, variable: string): unknown {
 }
 
 const remedies: Readonly<Record<string, string>> = {
+  "22P05": "use a database with the encoding UTF8",
+  "3F000": "create the schema that the user's search_path names",
   "42501": "make the user the database's owner, or grant it CREATE on the schema public",
   "42P07": "use a separate database",
 };

@@ -88,7 +88,7 @@ async function writable<T extends Pick<Database, "ping">>(
   } catch (thrown) {
     if (codeOf(thrown) !== readOnly) throw thrown;
     throw new Error(
-      `${variable}: PostgreSQL accepts no writes (${readOnly}), like a standby; use the address of the primary.`,
+      `${variable}: PostgreSQL accepts no writes (${readOnly}), like a standby; use the address of the primary, and turn default_transaction_read_only off.`,
       { cause: thrown },
     );
   }

@@ -62,6 +62,16 @@ Deno.test("a database where nothing can be created is reported", {
     start(guest.href),
     /^Error: DATABASE_URL: [^\n]*\(42501: [^\n]*schema public\); make the user[^\n]* owner[^\n]*\.$/,
   );
+  await assert.rejects(
+    start(`${url}?search_path=missing`),
+    /^Error: DATABASE_URL: [^\n]*\(3F000: [^\n]*\); create the schema that the user's search_path names\.$/,
+  );
+  await home.query(`create database ${name}_latin encoding 'LATIN1' locale 'C' template template0`);
+  await assert.rejects(
+    start(server.url(`${name}_latin`)),
+    /^Error: DATABASE_URL: [^\n]*\(22P05: [^\n]*LATIN1[^\n]*\); use a database with the encoding UTF8\.$/,
+  );
+  await home.query(`drop database ${name}_latin`);
   await home.query("create table accounts (id int)");
   await assert.rejects(
     start(url),
