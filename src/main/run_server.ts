@@ -1,5 +1,6 @@
 import { type LogLines, sharedBatchUnits, stdoutLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
+import { isNoSpace } from "../database/full_disk.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { openParentLink } from "../workers/parent_link.ts";
 import { type OnFirstStart, startServer, type Worker } from "./serve.ts";
@@ -113,7 +114,15 @@ export function failedStart(thrown: unknown): string {
   const first = firstError(thrown);
   // The operator needs the internal note: the message is worded for callers.
   const note = first instanceof Fault && first.note ? ` (${first.note})` : "";
-  return `error: ${`${messageOf(first)}${note}`.split("\n")[0]}`;
+  return `error: ${`${messageOf(first)}${note}`.split("\n")[0]}${fileAdvice(first)}`;
+}
+
+/** What to do about a file that can't be read or written, as its error is the system's. */
+function fileAdvice(thrown: unknown): string {
+  if (isNoSpace(thrown)) return ": the disk of DATA_DIR is full, make room there and start again.";
+  return thrown instanceof Deno.errors.PermissionDenied
+    ? ": let this user read and write all of DATA_DIR."
+    : "";
 }
 
 /** Returns the original error, even if cleanup has failed after it. */

@@ -224,6 +224,21 @@ Deno.test("every wrong value ends the start with one line that says what to do",
   }
 });
 
+Deno.test("a start that fails on a file of DATA_DIR says what to do", () => {
+  const full = Object.assign(new Error("No space left on device (os error 28)"), {
+    code: "ENOSPC",
+  });
+  assert.match(
+    failedStart(full),
+    /^error: No space [^\n]*: the disk of DATA_DIR is full, make room/,
+  );
+  const denied = new Deno.errors.PermissionDenied("Permission denied (os error 13): readdir '/x'");
+  assert.match(
+    failedStart(denied),
+    /^error: [^\n]*'\/x': let this user read and write all of DATA/,
+  );
+});
+
 Deno.test("a worker beside others takes no connection before the database has answered it", async () => {
   using database = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const port = String((database.addr as Deno.NetAddr).port);
