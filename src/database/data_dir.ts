@@ -111,14 +111,17 @@ async function openLock(path: string, name = "owner.lock"): Promise<Deno.FsFile>
 }
 
 function unusable(path: string, thrown: unknown): Error {
+  const isForbidden = thrown instanceof Deno.errors.NotCapable;
   // Deno's own message is about its flags, which nobody here has set.
-  const reason = thrown instanceof Deno.errors.NotCapable
+  const reason = isForbidden
     ? "this program may not write there"
     : thrown instanceof Error
     ? thrown.message.split("\n")[0]!
     : String(thrown);
   const wayOut = isNoSpace(thrown)
     ? "its disk is full: make room there and start again"
+    : isForbidden && path.includes(",")
+    ? "set DATA_DIR to a path without commas"
     : "set DATA_DIR to a directory that this user can write";
   return new Error(`DATA_DIR=${path} can't be used (${reason}): ${wayOut}.`);
 }

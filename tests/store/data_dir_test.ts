@@ -101,3 +101,13 @@ Deno.test("a directory whose note can't be written is refused, and not held", ()
     const claim = await claimDataDir(folder);
     await claim.release();
   }));
+
+Deno.test({
+  name: "a comma, which ends a path for the launcher, is named as the reason",
+  permissions: { read: true, write: false },
+  async fn() {
+    const wayOut = /may not write there\): set DATA_DIR to a directory that this user can write\.$/;
+    await assert.rejects(claimDataDir("/tmp/gateway"), wayOut);
+    await assert.rejects(claimDataDir("/tmp/a,b"), /: set DATA_DIR to a path without commas\.$/);
+  },
+});
