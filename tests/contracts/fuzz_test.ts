@@ -127,7 +127,7 @@ async function fuzz(operation: FuzzedOperation, ids: KnownIds): Promise<Told> {
     if (run === firsts && told.served === 0 && firsts < maxFirsts) firsts++;
     const isRight = run < firsts || (run - firsts) % 2 === 1;
     const request = isRight
-      ? identified(rightRequest(sources, run), `${operation.id}-${run}`)
+      ? identified(rightRequest(sources, run, run < firsts), `${operation.id}-${run}`)
       : oddRequest(sources);
     const reply = await send(request);
     told.statuses.push(reply.status);

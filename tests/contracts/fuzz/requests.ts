@@ -30,7 +30,7 @@ export interface Sources {
  * A request that nothing is wrong with, as far as the document tells: its examples, each in its
  * turn, then what is made from them.
  */
-export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
+export function rightRequest(sources: Sources, turn: number, isFirst: boolean): FuzzedRequest {
   const { operation, key, random } = sources;
   const { type, value } = withStored(
     examplesOf(operation)[turn] ?? withNewName(rightBody(sources), sources),
@@ -39,8 +39,8 @@ export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
   const form = type?.startsWith("multipart/") ? formOf(Object.entries(value as object)) : undefined;
   return {
     method: operation.method,
-    // Nothing is narrowed at first, so that lists show what there is.
-    target: rightPath(sources, turn) + (turn === 0 ? "" : rightQuery(sources)),
+    // Nothing is narrowed at first, so that lists show what there is, and no other account is asked.
+    target: rightPath(sources, turn) + (isFirst ? "" : rightQuery(sources)),
     headers: {
       ...(operation.keyed ? { authorization: `Bearer ${key}` } : {}),
       ...(type === undefined ? {} : { "content-type": form?.type ?? type }),
