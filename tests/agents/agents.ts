@@ -21,7 +21,9 @@ const [sol, claude, flash] = [
   "anthropic/claude-sonnet-4-6",
   "google/gemini-3.8-flash",
 ] as const;
-const npm = (name: string) => ["npm", "install", "--no-audit", "--no-fund", "--silent", name];
+const npm = (...names: string[]) => [
+  ...["npm", "install", "--no-audit", "--no-fund", "--silent", ...names],
+];
 const codex = { folder: "codex", install: npm("@openai/codex@0.171.0") };
 
 export const agents: readonly Agent[] = [
@@ -42,6 +44,19 @@ export const agents: readonly Agent[] = [
   { name: "opencode", install: npm("opencode-ai@1.18.33"), models: [flash, claude, sol] },
   { name: "qwen-code", install: npm("@qwen-code/qwen-code@0.24.4"), models: [flash, claude, sol] },
   { name: "cline", install: npm("cline@3.0.65"), models: [claude, flash, sol] },
+  { name: "copilot", install: npm("@github/copilot@1.0.102"), models: [sol, claude, flash] },
+  { name: "continue", install: npm("@continuedev/cli@1.5.47"), models: [flash, claude, sol] },
+  {
+    name: "droid",
+    // Its own step that installs the program doesn't use npm.
+    install: npm("@factory/cli@0.225.1", "@factory/cli-linux-x64@0.225.1"),
+    models: [sol, claude, flash],
+  },
+  {
+    name: "pi",
+    install: npm("@mariozechner/pi-coding-agent@0.73.1"),
+    models: [flash, claude, sol],
+  },
   {
     name: "aider",
     install: ["pip", "install", "--quiet", "--target", "python", "aider-chat==0.86.2"],

@@ -37,9 +37,10 @@ function readingCall(bodyText: string, file: string): ScriptedCall | undefined {
   const calls: readonly ScriptedCall[] = [
     { name: "exec_command", args: { cmd } },
     { name: "shell_command", args: { command: cmd } },
-    { name: "Read", args: { file_path: file } },
+    { name: "Read", args: { [bodyText.includes('"filepath"') ? "filepath" : "file_path"]: file } },
     { name: "read_file", args: { file_path: file, absolute_path: file, path: file } },
-    { name: "read", args: { filePath: file } },
+    { name: "read", args: { [bodyText.includes('"filePath"') ? "filePath" : "path"]: file } },
+    { name: "view", args: { path: file } },
     { name: "read_files", args: { files: [{ path: file }] } },
     // Codex for its vendor's newest models: a program that calls tools.
     {
