@@ -68,7 +68,8 @@ export async function tablesInUse(target: Queryable): Promise<string[]> {
   const names = (await tablesOf(target)).map(({ name }) => name);
   if (!names.includes(versionTable)) return names;
   const used: string[] = [];
-  for (const name of names.filter((each) => !tablesOfMigrations.includes(each))) {
+  for (const name of names) {
+    if (name === versionTable || name === backfillTable) continue;
     const [row] = await target.query(`select exists (select from ${name}) as "isUsed"`, []);
     if (row!.isUsed === true) used.push(name);
   }
@@ -76,8 +77,8 @@ export async function tablesInUse(target: Queryable): Promise<string[]> {
 }
 
 const versionTable = "schema_migrations";
-/** Tables that migrations write to, so that they aren't empty in a new database either. */
-const tablesOfMigrations: readonly string[] = [versionTable, "schema_backfills"];
+/** Migrations write to it, so that it isn't empty in a new database either. */
+const backfillTable = "schema_backfills";
 
 /** So that equal values are equal texts in both, whatever the defaults of a server or role are. */
 const textFormats = `set local timezone = 'UTC'; set local datestyle = 'ISO';
@@ -130,9 +131,7 @@ async function lockEmpty(to: Transaction): Promise<void> {
   await to.query(`lock table ${names.join(", ")} in access exclusive mode`);
   const used = await tablesInUse(to);
   if (used.length > 0) throw databaseInUse(used);
-  for (const name of tablesOfMigrations) {
-    if (name !== versionTable) await to.query(`delete from ${name}`);
-  }
+  await to.query(`delete from ${backfillTable}`);
 }
 
 export function databaseInUse(tables: readonly string[]): Error {
