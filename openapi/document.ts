@@ -101,7 +101,11 @@ function mendNullable<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   const mended: Record<string, unknown> = {};
   for (const [key, inner] of Object.entries(value)) {
-    mended[key] = isAlternatives(key, inner) ? alternatives(inner) : mendNullable(inner);
+    const [only, ...others] = isAlternatives(key, inner) ? alternatives(inner) : [];
+    if (only === undefined) mended[key] = mendNullable(inner);
+    else if (others.length > 0) mended[key] = [only, ...others];
+    // The only one left is the schema itself, except for what the whole says about it.
+    else Object.assign(mended, { ...only, ...mended });
   }
   if (mended.nullable === true && mended.type === undefined) delete mended.nullable;
   return mended as T;

@@ -105,9 +105,9 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     requests: { plain: { name: "team" } },
     answers: { made: { ...account, tier: "free", rpm: 60, burst: 100 } },
   },
-  getAccount: { params: { id: "2" }, answers: { found: account } },
+  getAccount: { params: { id: 2 }, answers: { found: account } },
   updateAccount: {
-    params: { id: "2" },
+    params: { id: 2 },
     requests: {
       enterprise: { tier: "enterprise", rpm: 3000, burst: 5000 },
       pro: { tier: "pro" },

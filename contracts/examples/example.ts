@@ -1,7 +1,7 @@
 /** Examples of one operation, for the document; a test checks them against the schemas. */
 export interface OperationExamples {
   /** Values of path parameters by name. */
-  readonly params?: Readonly<Record<string, string>>;
+  readonly params?: Readonly<Record<string, string | number>>;
   readonly requests?: Readonly<Record<string, unknown>>;
   /** Requests as a form, by name; files are given by their file names. */
   readonly forms?: Readonly<Record<string, unknown>>;
