@@ -166,11 +166,11 @@ async function figuresOf(database: Queryable, table: Table): Promise<Figures> {
 }
 
 function checkCopied(name: string, before: Figures, after: Figures): void {
-  const wrong = Object.keys(before).find((figure) => before[figure] !== after[figure]);
-  if (wrong === undefined) return;
+  const differing = Object.keys(before).find((figure) => before[figure] !== after[figure]);
+  if (differing === undefined) return;
   throw new Error(
-    `The copy of ${name} differs from the original (${wrong}: ${after[wrong]} for ${
-      before[wrong]
+    `The copy of ${name} differs from the original (${differing}: ${after[differing]} for ${
+      before[differing]
     }).`,
   );
 }

@@ -192,8 +192,7 @@ export function createServices(
     ...{ config, version, clock, log, metrics, newId },
     ...{ database, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
-    ...{ ...access, ...recording, ...refusals },
-    ...{ ...work, admission, loopWatch, archivePrices },
+    ...{ ...access, ...recording, ...refusals, ...work, admission, loopWatch, archivePrices },
     cohorts: createCohorts(database, records.fairAnalytics),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {

@@ -44,9 +44,10 @@ const behindPorts: readonly Port[] = [
     instead: "only src/main/open_stores.ts opens databases",
   },
   {
-    // The other two write records in a thread, and with their charges.
+    // The other two write records in a thread, and with their charges. A copy of the whole database
+    // needs the partitions of its tables.
     behind: /^src\/records\/store\/(?!(records|write_thread)\.ts$)/,
-    may: /^src\/(records\/store\/.*|main\/open_stores\.ts)$/,
+    may: /^src\/(records\/store\/.*|main\/(open_stores|copy_to_postgres)\.ts)$/,
     instead: "take AnalyticsStore",
   },
   {

@@ -11,7 +11,7 @@ import type {
   Turn,
 } from "../../kernel/canonical_request.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { markedCallId } from "./call_mark.ts";
+import { markedCallId } from "./request/call_mark.ts";
 import { generate } from "./mod.ts";
 
 const rounds = 300;

@@ -5,7 +5,7 @@ import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { ArrayReframer } from "./answer/framing.ts";
-import { callMark } from "./call_mark.ts";
+import { callMark } from "./request/call_mark.ts";
 import { generate } from "./mod.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "gpt-x", created: 1_700_000_000 };

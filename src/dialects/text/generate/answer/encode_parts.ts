@@ -1,7 +1,7 @@
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { callMark } from "../call_mark.ts";
+import { callMark } from "../request/call_mark.ts";
 
 /**
  * Writes a block of an answer as a part; undefined if this dialect can't express it: another

@@ -12,7 +12,7 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import type { JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { markedCallId } from "../call_mark.ts";
+import { markedCallId } from "./call_mark.ts";
 import {
   dataMember,
   isEmptyPart,

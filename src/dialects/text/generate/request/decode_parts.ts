@@ -10,7 +10,7 @@ import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { markedCallId } from "../call_mark.ts";
+import { markedCallId } from "./call_mark.ts";
 import { isOwnFile, isVideoAddress } from "../media.ts";
 import { type Fields } from "./fields.ts";
 

@@ -11,7 +11,7 @@ import type { Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
-import { markedCallId } from "../call_mark.ts";
+import { markedCallId } from "./call_mark.ts";
 import { modelTraits } from "../models.ts";
 import { camelCase, Fields } from "./fields.ts";
 

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { finish } from "../../../../base/steps.ts";
-import { callMark } from "../call_mark.ts";
+import { callMark } from "./call_mark.ts";
 import { generate } from "../mod.ts";
 
 /** The contents as they go on to a model. */
