@@ -54,6 +54,7 @@ async function migrated(
         `${variable}: a pooler shares sessions among connections; set its pool_mode = session, or use the address of PostgreSQL itself.`,
       );
     }
+    await checkEncoding(database, variable);
     const migrations = await readMigrations(programFile("migrations/"));
     await migrate(database, migrations, log ? { log } : {});
     return database;
@@ -61,6 +62,14 @@ async function migrated(
     await database.close();
     throw migrationFailure(thrown, variable);
   }
+}
+
+/** Other encodings lack characters of prompts, or, like SQL_ASCII, cut and search them as bytes. */
+async function checkEncoding(database: Database, variable: string): Promise<void> {
+  const [row] = await database.query("show server_encoding");
+  const encoding = row?.server_encoding;
+  if (encoding === "UTF8") return;
+  throw new Error(`${variable}: the database has the encoding ${encoding}; use one with UTF8.`);
 }
 
 /** Returns the error to throw: if the server has refused a statement, one that says what to do. */
@@ -77,7 +86,6 @@ function migrationFailure(thrown: unknown, variable: string): unknown {
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  "22P05": "use a database with the encoding UTF8",
   "3F000": "create the schema that the user's search_path names",
   "42501": "make the user the database's owner, or grant it CREATE on the schema public",
   "42P07": "use a separate database",

@@ -66,12 +66,17 @@ Deno.test("a database where nothing can be created is reported", {
     start(`${url}?search_path=missing`),
     /^Error: DATABASE_URL: [^\n]*\(3F000: [^\n]*\); create the schema that the user's search_path names\.$/,
   );
-  await home.query(`create database ${name}_latin encoding 'LATIN1' locale 'C' template template0`);
-  await assert.rejects(
-    start(server.url(`${name}_latin`)),
-    /^Error: DATABASE_URL: [^\n]*\(22P05: [^\n]*LATIN1[^\n]*\); use a database with the encoding UTF8\.$/,
-  );
-  await home.query(`drop database ${name}_latin`);
+  for (const encoding of ["LATIN1", "SQL_ASCII"]) {
+    const other = `${name}_${encoding.toLowerCase()}`;
+    await home.query(
+      `create database ${other} encoding '${encoding}' locale 'C' template template0`,
+    );
+    await assert.rejects(
+      start(server.url(other)),
+      new RegExp(`^Error: DATABASE_URL: [^\n]*encoding ${encoding}; use one with UTF8\\.$`),
+    );
+    await home.query(`drop database ${other}`);
+  }
   await home.query("create table accounts (id int)");
   await assert.rejects(
     start(url),
