@@ -39,7 +39,7 @@ import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
 import { operations } from "../media/operation_kinds.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
-import type { JournalStatus } from "../records/journal/status.ts";
+import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
 import { createRecordServices, type RecordServices } from "../records/wire.ts";
@@ -448,7 +448,8 @@ async function recoverAll(
   >,
 ): Promise<void> {
   const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
-  // First, so that the journal doesn't restore erased calls.
+  await checkJournal(core, stores.accounts);
+  // Before the calls, so that the journal doesn't restore erased ones.
   await erasure.restoreTombstones(core.leftDirs);
   await recover(core, found);
   await takeOverWorkers(core.leftDirs, {
@@ -481,6 +482,24 @@ async function recover(
   const { leases } = await ledger.takeBack(processId);
   if (found.ended + found.interrupted + leases === 0) return;
   log.info("recovered the journal and leases of the last run", { ...found, leases });
+}
+
+/**
+ * Throws if the journal has calls although this database has no account. They belong to another
+ * database, which would never get them: recovery removes them from the journal. Must run before
+ * anything is written, so that the database stays empty and can be copied to.
+ */
+async function checkJournal(
+  { config, processDir }: Pick<Core, "config" | "processDir">,
+  accounts: OperatorStores["accounts"],
+): Promise<void> {
+  if (await accounts.first() !== undefined) return;
+  const { journalSync: sync, journalMaxBytes: maxBytes } = config;
+  const { waiting } = await readJournalStatus(`${processDir}/journal`, { sync, maxBytes });
+  if (waiting === 0) return;
+  throw new Error(
+    `The journal has ${waiting} calls, but the database has no account: start with the database that they belong to, or copy it here first ('admin database copy'). If it is lost, move the journal out of ${processDir}.`,
+  );
 }
 
 /** Runs last line first: stops jobs, then work, then drains records, then returns leases. */

@@ -116,27 +116,12 @@ async function continues(): Promise<void> {
     assert.equal(code, 1);
   };
   try {
-    let key: string, admin0: string, before: string[], kept: string[], paths: string[];
+    let key: string, made: Filled;
     {
       await using service = await startService({ env });
       key = service.firstKey;
       const at = calls({ baseUrl: service.baseUrl, key });
-      await admin(["account", "create", "--name", "team"]);
-      await admin(["key", "create", "--name", "capped", "--cap-day-usd", "5", "--account", "team"]);
-      await admin(["credits", "grant", "--usd", "7", "--account", "team"]);
-      await admin(["vendor-key", "set", "--vendor", "vendor-c"], storedKey);
-      await admin(["budget", "set", "--on", "account", "--per", "day", "--usd", "9"]);
-      await admin(["model", "set", "helper"], '{"targets": ["vendor-b/gpt-4.1"]}');
-      await admin(["webhook", "add", "--url", "https://hooks.example/a"]);
-      paths = await fill(at);
-      admin0 =
-        JSON.parse(await admin(["key", "create", "--name", "admin", "--scope", "admin", "--json"]))
-          .key;
-      before = [
-        ...await read(at, paths),
-        ...await read(calls({ baseUrl: service.baseUrl, key: admin0 }), adminPaths),
-      ];
-      kept = await exported(at);
+      made = await fillService(service.baseUrl, at, { admin, storedKey });
       await refuses(created.url, /held by process \d+ .*stop it/);
       // Cut off by the kill: one is in the journal, the other was erased meanwhile.
       await at.post(chat, ask("cut [hang]", { stream: true }));
@@ -149,6 +134,10 @@ async function continues(): Promise<void> {
     await refuses(undefined, /DATABASE_URL is missing/);
     await refuses("postgres://gateway:x@127.0.0.1:1/gateway", /DATABASE_URL: .*can't be reached/);
     await refusesTables(created.url, refuses);
+    await assert.rejects(
+      startTestService({ env: { ...env, DATABASE_URL: created.url } }),
+      /journal has \d+ calls, but the database has no account: .* database copy/,
+    );
     const done = await copy(created.url);
     assert.equal(done.code, 0, done.stderr);
     assert.match(done.stdout, /^account_balances: 2 rows, .*balance_nanos \d+/m);
@@ -161,16 +150,8 @@ async function continues(): Promise<void> {
       await using service = await startTestService({ env: { ...env, DATABASE_URL: created.url } });
       assert.equal(service.key, "", "no first key is printed");
       const at = calls({ baseUrl: service.baseUrl, key });
-      const administrator = calls({ baseUrl: service.baseUrl, key: admin0 });
-      assert.deepEqual(
-        [...await read(at, paths), ...await read(administrator, adminPaths)],
-        before,
-      );
-      const now = await exported(at);
-      const cut = now.filter((line) => !kept.includes(line));
-      assert.deepEqual(now.filter((line) => kept.includes(line)), kept);
-      assert.equal(cut.length, 1, "the erased call stays erased");
-      assert.match(cut[0]!, /"interrupted".*cut \[hang\]|cut \[hang\].*"interrupted"/);
+      const administrator = calls({ baseUrl: service.baseUrl, key: made.adminKey });
+      await hasStayed(at, administrator, made);
       await works(at, administrator);
     }
     const books = await readBooks(DATA_DIR, created.url);
@@ -180,6 +161,55 @@ async function continues(): Promise<void> {
   } finally {
     await created.drop();
   }
+}
+
+interface Filled {
+  adminKey: string;
+  /** Their answers are `before`. */
+  paths: string[];
+  before: string[];
+  /** Exported lines. */
+  stored: string[];
+}
+
+/** Fills most tables, and reads what must stay equal. */
+async function fillService(
+  baseUrl: string,
+  at: At,
+  { admin, storedKey }: {
+    admin: (args: string[], input?: string) => Promise<string>;
+    storedKey: string | undefined;
+  },
+): Promise<Filled> {
+  await admin(["account", "create", "--name", "team"]);
+  await admin(["key", "create", "--name", "capped", "--cap-day-usd", "5", "--account", "team"]);
+  await admin(["credits", "grant", "--usd", "7", "--account", "team"]);
+  await admin(["vendor-key", "set", "--vendor", "vendor-c"], storedKey);
+  await admin(["budget", "set", "--on", "account", "--per", "day", "--usd", "9"]);
+  await admin(["model", "set", "helper"], '{"targets": ["vendor-b/gpt-4.1"]}');
+  await admin(["webhook", "add", "--url", "https://hooks.example/a"]);
+  const paths = await fill(at);
+  const created = await admin(["key", "create", "--name", "admin", "--scope", "admin", "--json"]);
+  const adminKey = JSON.parse(created).key;
+  const before = [
+    ...await read(at, paths),
+    ...await read(calls({ baseUrl, key: adminKey }), adminPaths),
+  ];
+  return { adminKey, paths, before, stored: await exported(at) };
+}
+
+/** Reads and exports the same as before, and the call that the kill has cut off. */
+async function hasStayed(
+  at: At,
+  administrator: At,
+  { paths, before, stored }: Filled,
+): Promise<void> {
+  assert.deepEqual([...await read(at, paths), ...await read(administrator, adminPaths)], before);
+  const now = await exported(at);
+  const cut = now.filter((line) => !stored.includes(line));
+  assert.deepEqual(now.filter((line) => stored.includes(line)), stored);
+  assert.equal(cut.length, 1, "the erased call stays erased");
+  assert.match(cut[0]!, /"interrupted".*cut \[hang\]|cut \[hang\].*"interrupted"/);
 }
 
 function json(method: string, body: unknown): RequestInit {

@@ -1,7 +1,10 @@
 import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
+import { openDatabase } from "../../src/database/open.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { interaction } from "../store/samples.ts";
+import { ensureMigrated } from "../support/new_database.ts";
 import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -52,6 +55,12 @@ Deno.test("journal status reports a running server, files alone, and nothing, an
     /No server answers[^]*Waiting for the database: at most 2 records,/,
   );
 
+  // The account that the calls belong to.
+  await ensureMigrated(dataDir);
+  const database = await openDatabase(undefined, dataDir);
+  const limits = { tier: "free", requestsPerMinute: 9, burst: 9 } as const;
+  await createAccounts(database).create({ name: "first", ...limits });
+  await database.close();
   await using service = await startService({ env });
   const running = await status();
   assert.deepEqual([running.running, running.waiting, running.rejected], [true, 0, 1]);
@@ -71,7 +80,6 @@ Deno.test("journal without status is wrong usage", async () => {
 /** An ended call, one that was cut, one that the store refused, and bytes that nobody could read. */
 async function writeJournal(folder: string): Promise<void> {
   const journal = await openJournal(folder, { sync: "always" });
-  // An account that the store of a new server has.
   const row = (id: string) => interaction(1, id, { latencyMs: 250 });
   await journal.end(row("ended"));
   journal.begin({ ...row("cut"), latencyMs: 900, status: "interrupted" });
