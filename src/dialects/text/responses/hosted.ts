@@ -12,6 +12,7 @@ import {
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
+import { codingTool } from "./request/coding_tools.ts";
 
 /**
  * The cost of tools (npm openai 7.57.0, `responses.Tool`; xAI's from docs.x.ai, "Tools Pricing").
@@ -23,8 +24,6 @@ const costs: Readonly<Record<string, ToolCost>> = {
   custom: noCost,
   namespace: noCost,
   tool_search: noCost,
-  apply_patch: noCost,
-  local_shell: noCost,
   computer: noCost,
   computer_use: noCost,
   computer_use_preview: noCost,
@@ -39,6 +38,8 @@ const costs: Readonly<Record<string, ToolCost>> = {
   collections_search: perUse("perFileSearch"),
   code_interpreter: perUse("perCodeSession"),
   code_execution: perUse("perCodeSession"),
+  // In a container of the vendor.
+  shell: perUse("perCodeSession"),
 };
 
 /** Maximum number of output tokens of one use of the image tool: no image has more. */
@@ -81,7 +82,7 @@ function readTools(list: unknown, at: string, tools: HostedTool[], state: Vendor
 function readTool(tool: JsonRecord, path: string): HostedTool {
   const name = asString(tool.type) ?? "function";
   if (name === "image_generation") return imageTool(tool, path);
-  if (name === "shell") return { path, name, cost: shellCost(tool) };
+  if (codingTool(tool)) return { path, name, cost: noCost };
   // Larger containers cost more than the price row says.
   const cost = hasLargeContainer(tool) ? unknownCost : costIn(costs, name);
   return { path, name, cost };
@@ -97,20 +98,9 @@ function imageTool(tool: JsonRecord, path: string): HostedTool {
   return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
 }
 
-/**
- * Returns the cost of the shell, which runs on the caller's machine or in a container of the
- * vendor.
- */
-function shellCost(tool: JsonRecord): ToolCost {
-  const { environment } = tool;
-  if (isRecord(environment) && environment.type === "local") return noCost;
-  return isRecord(environment) && !isSmallest(environment.memory_limit)
-    ? unknownCost
-    : perUse("perCodeSession");
-}
-
-function hasLargeContainer({ container }: JsonRecord): boolean {
-  return isRecord(container) && !isSmallest(container.memory_limit);
+function hasLargeContainer({ type, container, environment }: JsonRecord): boolean {
+  const settings = type === "shell" ? environment : container;
+  return isRecord(settings) && !isSmallest(settings.memory_limit);
 }
 
 function isSmallest(limit: unknown): boolean {

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { hostedWork } from "./hosted.ts";
 import { readUsage, writeUsage } from "./usage.ts";
 
 Deno.test("the input's details are numbers alone unless cache writes of both kinds were made", () => {
@@ -20,4 +21,14 @@ Deno.test("only a shell in a container of the vendor is a code session", () => {
   assert.equal(sessions(undefined, null, { type: "local" }), undefined);
   const container = (container_id: string) => ({ type: "container_reference", container_id });
   assert.equal(sessions(container("a"), container("b"), container("a"), undefined), 2);
+});
+
+Deno.test("the hold for a shell agrees with its charge: nothing unless the vendor runs it", () => {
+  const cost = (environment: unknown) =>
+    hostedWork({ tools: [{ type: "shell", environment }] }).tools[0]!.cost.type;
+  assert.deepEqual([undefined, null, { type: "local" }].map(cost), ["none", "none", "none"]);
+  const container = { type: "container_auto" };
+  const reference = { type: "container_reference", container_id: "c" };
+  assert.deepEqual([container, reference, {}].map(cost), ["per-use", "per-use", "per-use"]);
+  assert.equal(cost({ ...container, memory_limit: "4g" }), "unknown");
 });

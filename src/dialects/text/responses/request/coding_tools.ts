@@ -90,8 +90,9 @@ const tools = {
  */
 export function codingTool({ type, environment }: JsonRecord): CodingTool | undefined {
   if (type === "apply_patch" || type === "local_shell") return type;
-  const { type: where = "local" } = asRecord(environment);
-  return type === "shell" && where === "local" ? type : undefined;
+  const isLocal = (environment ?? undefined) === undefined ||
+    asRecord(environment).type === "local";
+  return type === "shell" && isLocal ? type : undefined;
 }
 
 /** Whether a request offers such tools or has calls of them. */
