@@ -53,13 +53,13 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
   if (!wantsBudget) {
     return { thinking: { type: "adaptive", ...display }, ...effortField, maxTokens, isOn: true };
   }
+  const budget = budgetOf(wish, at.limit ?? maxTokens);
+  // A wish to see reasoning doesn't switch it on.
+  if (budget === undefined) return { maxTokens, isOn: false };
   if (callsWithoutThinking(at.turns)) {
     lose();
     return { thinking: { type: "disabled" }, maxTokens, isOn: false };
   }
-  const budget = budgetOf(wish, at.limit ?? maxTokens);
-  // A wish to see reasoning doesn't switch it on.
-  if (budget === undefined) return { maxTokens, isOn: false };
   const fitted = fit(request, budget, at.limit, maxTokens);
   if (fitted.budget < minBudget) {
     lose();

@@ -154,6 +154,9 @@ Deno.test("a tool call without its thinking in the last answer switches a budget
   }
   const counted = plan({ budgetTokens: 2_000 }, "claude-sonnet-4-6", { turns: turns(), tools });
   assert.deepEqual([counted[0], counted[3]], [{ type: "disabled" }, lost]);
+  // Nothing is lost where nothing but the sight of reasoning was requested.
+  const shown = plan({ show: true }, undefined, { turns: turns(), tools });
+  assert.deepEqual([shown[0], shown[3]], [undefined, []]);
 });
 
 Deno.test("thinking takes no sampling but the defaults", () => {
