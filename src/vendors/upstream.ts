@@ -182,7 +182,7 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
     } finally {
       drained?.discard();
     }
-    const final = drained && finalRefusal(request, drained);
+    const final = drained && await finalRefusal(client, request, drained);
     if (final) return answerOf(client, final, request, log);
     state.retries++;
     state.waitedMs += delayMs;
@@ -326,13 +326,21 @@ function drain(exchange: Exchange): Drained {
 }
 
 /** Returns a drained 429 that the caller finds final, to be read once more. */
-function finalRefusal(
-  { isFinal }: UpstreamRequest,
+async function finalRefusal(
+  { clock, setTimer, timeouts: { idleMs } }: Client,
+  { isFinal, signal }: UpstreamRequest,
   { exchange, body }: Drained,
-): Exchange | undefined {
-  const { status, headers } = exchange;
-  const bytes = isFinal && status === 429 ? body() : undefined;
-  if (!bytes || !isFinal!({ status, headers }, new TextDecoder().decode(bytes))) return undefined;
+): Promise<Exchange | undefined> {
+  const bytes = isFinal && exchange.status === 429 ? body() : undefined;
+  if (!bytes) return undefined;
+  const deps = { clock, setTimer, maxAnswerBytes: maxDrainedBytes, idleMs };
+  const decoded = await createBody(deps, replayed(exchange, bytes), signal)
+    .readAll(maxDrainedBytes).catch(() => undefined);
+  if (!decoded || !isFinal!(exchange, new TextDecoder().decode(decoded))) return undefined;
+  return replayed(exchange, bytes);
+}
+
+function replayed({ status, headers }: Exchange, bytes: Uint8Array): Exchange {
   let sink: BodySink | undefined;
   return {
     status,

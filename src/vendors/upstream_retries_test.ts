@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { gzipSync } from "node:zlib";
 import {
   keepConnection,
   rejectsWith,
@@ -98,6 +99,18 @@ Deno.test("a 429 that the caller finds final by its body is returned whole after
     assert.deepEqual([answer.status, answer.attempts], [429, 1]);
     assert.equal(await text(answer), "no quota");
     assert.deepEqual(asked, [[429, "paid", "no quota"]]);
+
+    // Some front ends compress what was asked for as it is.
+    const packed = post({ isFinal });
+    const exchange = await vendor.next();
+    await exchange.head(429, { "content-encoding": "gzip" }, "chunked");
+    await exchange.write(gzipSync("no quota either"));
+    await exchange.end();
+    await until(() => timers.nextMs === 250);
+    await turns();
+    timers.advance(250);
+    assert.equal((await packed).attempts, 1);
+    assert.equal(await text(await packed), "no quota either");
 
     const limited = post({ isFinal });
     await (await vendor.next()).answer(429, "slow");
