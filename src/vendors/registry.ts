@@ -82,10 +82,10 @@ export interface Vendor {
    */
   readonly compacts?: true;
   /**
-   * The vendor's responses endpoint knows only OpenAI's functions and the tools that the vendor runs
-   * itself, but no `apply_patch` or `shell`: they are functions there.
+   * The vendor's responses endpoint knows only functions and the tools that the vendor runs itself.
+   * OpenAI's other tools (`apply_patch`, `shell`, `namespace`, `tool_search`) are functions there.
    */
-  readonly lacksCodingTools?: true;
+  readonly lacksExtendedTools?: true;
   /** Names of its models may begin with another vendor's name, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /**
@@ -234,7 +234,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-a",
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
-    lacksCodingTools: true,
+    lacksExtendedTools: true,
     dialectHeaders: [],
     ownKeyHeaders: ["x-hf-*"],
     operations: {
@@ -312,7 +312,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-g",
     baseUrl: "https://api.x.ai/v1",
     dialects: ["chat", "responses"],
-    lacksCodingTools: true,
+    lacksExtendedTools: true,
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,

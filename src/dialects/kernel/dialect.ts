@@ -139,8 +139,8 @@ interface OptionalForms {
    * does.
    */
   asksForSummary?(body: unknown): boolean;
-  /** For a dialect with coding tools that not all its vendors know: whether a request has any. */
-  hasCodingTools?(body: unknown): boolean;
+  /** For a dialect with tools that not all its vendors know: whether a request has any. */
+  hasExtendedTools?(body: unknown): boolean;
   /** For a dialect that also has an endpoint for such summaries: the dialect as spoken there. */
   readonly compaction?: Dialect;
   /** Set on `compaction`: not every vendor of the dialect has that endpoint. */

@@ -36,7 +36,7 @@ Deno.test("what the vendor has refused lately is left out before the request is 
   assert.deepEqual(await reasoningFor(1), asked, "ten minutes later");
 });
 
-Deno.test("vendors without OpenAI's coding tools get them as functions, on their own endpoint", async () => {
+Deno.test("vendors without OpenAI's own tools get them as functions, on their own endpoint", async () => {
   const clock = new FakeClock();
   const deps = {
     ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
@@ -71,6 +71,29 @@ Deno.test("vendors without OpenAI's coding tools get them as functions, on their
   const search = { model: "m", input: "Go", tools: [{ type: "web_search" }] };
   const plain = requestOf(search, 1, "managed", { ...asked, vendor: "vendor-g" });
   assert.ok((await planCall(deps, plain)).sameDialect);
+  const f = { type: "function", name: "f", parameters: { type: "object" } };
+  const namespace = { type: "namespace", name: "n", tools: [f] };
+  const role = "developer";
+  const parameters = f.parameters;
+  for (
+    const [body, name] of [
+      [{ input: "Go", tools: [namespace] }, "n__f"],
+      [{ input: [question, { type: "additional_tools", role, tools: [f] }] }, "f"],
+      [
+        { input: "Go", tools: [{ type: "tool_search", execution: "client", parameters }] },
+        "tool_search",
+      ],
+    ] as const
+  ) {
+    const request = requestOf({ model: "m", ...body }, 1, "managed", {
+      ...{ ...asked, vendor: "vendor-g" },
+    });
+    const plan = await planCall(deps, request);
+    assert.deepEqual([plan.upstream.name, plan.losses], ["responses", []]);
+    const sent = JSON.parse(plan.requestText) as { tools: { type: string; name: string }[] };
+    assert.deepEqual(sent.tools.map((tool) => [tool.type, tool.name]), [["function", name]]);
+    assert.doesNotMatch(plan.requestText, /additional_tools/);
+  }
 });
 
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */

@@ -1,6 +1,6 @@
 import { invalidValue } from "../../../../shared/fault.ts";
 import { objectAt, textAt } from "../../../kernel/fields.ts";
-import { asList, asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import { asList, asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 
 /**
@@ -93,13 +93,6 @@ export function codingTool({ type, environment }: JsonRecord): CodingTool | unde
   const isLocal = (environment ?? undefined) === undefined ||
     asRecord(environment).type === "local";
   return type === "shell" && isLocal ? type : undefined;
-}
-
-/** Whether a request offers such tools or has calls of them. */
-export function hasCodingTools(body: unknown): boolean {
-  const { tools, input } = asRecord(body);
-  return recordsIn(tools).some((tool) => codingTool(tool) !== undefined) ||
-    recordsIn(input).some(isCodingCall);
 }
 
 /** Returns the tool as a function without a name. */

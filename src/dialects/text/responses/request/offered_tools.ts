@@ -2,8 +2,9 @@ import { maxEntries } from "../../../../../contracts/kernel/common.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import { requiredText } from "../../../kernel/fields.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 import { FlatNames } from "../../../kernel/namespaces.ts";
+import { codingTool, isCodingCall } from "./coding_tools.ts";
 
 /** One tool that a request offers, with its namespace, if it is in one. */
 export interface OfferedTool {
@@ -29,6 +30,17 @@ export function offeredTools(request: JsonRecord): OfferedTool[] {
     readList(item.tools ?? [], `input[${index}].tools`, offered);
   }
   return offered;
+}
+
+/** Types of tools and items that only OpenAI knows, and that translation turns into functions. */
+const extended = /^(namespace|tool_search(_call|_output)?|additional_tools)$/;
+
+/** Whether a request offers tools that are functions for other vendors, or has items of them. */
+export function hasExtendedTools(body: unknown): boolean {
+  const { tools, input } = asRecord(body);
+  const isExtended = ({ type }: JsonRecord) => typeof type === "string" && extended.test(type);
+  return recordsIn(tools).some((tool) => isExtended(tool) || codingTool(tool) !== undefined) ||
+    recordsIn(input).some((item) => isExtended(item) || isCodingCall(item));
 }
 
 /** Whether the caller itself runs or ran this tool search, and not the vendor. */
