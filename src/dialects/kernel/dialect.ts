@@ -443,6 +443,8 @@ export interface RequestChanges {
 export interface UnsignedThinking {
   /** Maps the index of a message to the indexes of its blocks. */
   readonly blocks: ReadonlyMap<number, ReadonlySet<number>>;
+  /** Those of `blocks` with a signature that the service wrote, which no vendor accepts. */
+  readonly marked?: ReadonlyMap<number, ReadonlySet<number>>;
   /** In the same form, texts that lose only their sources. */
   readonly cited?: ReadonlyMap<number, ReadonlySet<number>>;
   /** The last message that is a summary of ours; as at its vendor, it replaces all before it. */

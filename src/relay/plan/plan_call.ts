@@ -136,16 +136,19 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
 
 /**
  * Returns the thinking, searches and calls in a request that the vendor refuses, and a summary that
- * the service wrote, which no vendor can read. A strict caller's stay as they are.
+ * the service wrote, which no vendor can read. A strict caller's stay as they are, except signatures
+ * that the service wrote: they go to no vendor.
  */
 export function unsignedThinking(
   { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,
 ): UnsignedThinking | undefined {
-  if (translationMode(caller) === "strict") return undefined;
+  const isStrict = translationMode(caller) === "strict";
   const unsigned = dialect.unsignedThinking?.(body, target.model);
-  if (target.vendor.quirks.signedThinking?.test(target.model) === true) return unsigned;
-  const { summary } = unsigned ?? {};
-  return summary && { blocks: new Map(), summary, switchesOff: false };
+  const signs = target.vendor.quirks.signedThinking?.test(target.model) === true;
+  if (signs && !isStrict) return unsigned;
+  const { marked, summary } = unsigned ?? {};
+  if (marked) return { blocks: marked, switchesOff: false };
+  return summary && !isStrict ? { blocks: new Map(), summary, switchesOff: false } : undefined;
 }
 
 /**

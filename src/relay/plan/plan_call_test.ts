@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import { FakeClock } from "../../base/clock.ts";
+import { callMark } from "../../dialects/text/generate/request/call_mark.ts";
 import { dialects } from "../../dialects/text/mod.ts";
 import type { Mode } from "../../shared/interaction.ts";
 import { createLearnedEndpoints } from "../../vendors/learned_endpoints.ts";
@@ -96,12 +97,46 @@ Deno.test("vendors without OpenAI's own tools get them as functions, on their ow
   }
 });
 
+Deno.test("a signature that the service wrote reaches no vendor, not even in strict mode", async () => {
+  const clock = new FakeClock();
+  const learned = createLearnedEndpoints({ clock });
+  const deps = { clock, dialects, learned, keepAliveMs: 1000 } as unknown as PlanDeps;
+  const signatures = ["", callMark("toolu_1"), "c2ln"];
+  const contents = signatures.flatMap((thoughtSignature) => [
+    { role: "user", parts: [{ text: "Go" }] },
+    {
+      role: "model",
+      parts: [{ functionCall: { name: "f" }, ...(thoughtSignature && { thoughtSignature }) }],
+    },
+  ]);
+  const sent = async (model: string, translationMode: string, quirks?: object) => {
+    const request = requestOf({ model, ...{ contents } }, 1, "managed", {
+      ...{ dialect: "generate", vendor: "vendor-d", translationMode },
+    });
+    const { target } = request;
+    const vendor = quirks ? { ...target.vendor, quirks } : target.vendor;
+    const plan = await planCall(deps, { ...request, target: { ...target, vendor } });
+    const { contents: turns } = JSON.parse(plan.requestText);
+    return [1, 3, 5].map((index) => turns[index].parts[0].thoughtSignature);
+  };
+  const skip = "skip_thought_signature_validator";
+  const [newer, older] = ["gemini-3.8-flash", "gemini-2.5-flash"] as const;
+  assert.deepEqual(await sent(newer, "default"), [skip, skip, "c2ln"]);
+  assert.deepEqual(await sent(newer, "strict"), [undefined, skip, "c2ln"]);
+  assert.deepEqual(await sent(older, "strict"), [undefined, "", "c2ln"]);
+  assert.deepEqual(await sent(older, "default", {}), [undefined, "", "c2ln"], "a custom vendor");
+});
+
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 function requestOf(
   body: { model: string },
   accountId: number,
   mode: Mode,
-  { dialect = "messages", vendor = "vendor-b" }: { dialect?: DialectName; vendor?: string } = {},
+  { dialect = "messages", vendor = "vendor-b", translationMode = "default" }: {
+    dialect?: DialectName;
+    vendor?: string;
+    translationMode?: string;
+  } = {},
 ): PlanRequest {
   const bodyText = JSON.stringify(body);
   return {
@@ -109,7 +144,7 @@ function requestOf(
     facts: dialects[dialect].readRequest(body),
     target: { vendor: createRegistry({}, []).find(vendor)!, model: body.model },
     caller: {
-      principal: { account: { id: accountId }, key: { translationMode: "default" } },
+      principal: { account: { id: accountId }, key: { translationMode } },
       header: () => undefined,
       arrivedAt: new Date(0),
     },

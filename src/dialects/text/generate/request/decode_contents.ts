@@ -63,8 +63,13 @@ class PendingCalls {
 
   add(call: PendingCall): void {
     if (call.callerId === undefined) waitIn(this.#bareByName, call.name, call);
-    else waitIn(this.#byId, call.callerId, call);
+    waitIn(this.#byId, call.id, call);
     waitIn(this.#byName, call.name, call);
+  }
+
+  /** This id from a signature, unless another call has it: a client may repeat a signature. */
+  unused(id: string | undefined): string | undefined {
+    return id === undefined || id === "" || this.#byId.has(id) ? undefined : id;
   }
 
   /**
@@ -154,7 +159,7 @@ class ContentReader {
     const callerId = call.string("id") || undefined;
     const hash = sha256Hex(JSON.stringify([this.#index, index, name]));
     const marked = markedCallId(part.string("thoughtSignature") ?? "");
-    const id = callerId ?? (marked || `call_${hash.slice(0, 24)}`);
+    const id = callerId ?? this.#pending.unused(marked) ?? `call_${hash.slice(0, 24)}`;
     const pending = { callerId, id, name, isAnswered: false };
     this.#pending.add(pending);
     if (this.#latest.index !== this.#index) this.#latest = { index: this.#index, calls: [] };

@@ -24,18 +24,21 @@ import { camelCase, Fields } from "./fields.ts";
 export function unsignedCalls(body: unknown, model: string): UnsignedThinking | undefined {
   const isRequired = modelTraits(model).signatures;
   const blocks = new Map<number, Set<number>>();
+  const marked = new Map<number, Set<number>>();
   for (const [index, content] of asList((body as JsonRecord).contents).entries()) {
     if (!isRecord(content) || content.role !== "model") continue;
     const parts = asList(content.parts);
     const first = parts.findIndex(isCall);
-    const refused = parts.flatMap((part, at) => {
-      const value = signatureIn(part);
-      const isMissing = isRequired && at === first && !value;
-      return isMissing || markedCallId(value) !== undefined ? [at] : [];
-    });
-    if (refused.length > 0) blocks.set(index, new Set(refused));
+    const signatures = parts.map(signatureIn);
+    const ours = new Set(
+      signatures.flatMap((value, at) => markedCallId(value) === undefined ? [] : [at]),
+    );
+    if (ours.size > 0) marked.set(index, ours);
+    const isMissing = isRequired && signatures[first] === "";
+    if (ours.size > 0 || isMissing) blocks.set(index, isMissing ? new Set([...ours, first]) : ours);
   }
-  return blocks.size === 0 ? undefined : { blocks, switchesOff: false };
+  if (blocks.size === 0) return undefined;
+  return { blocks, switchesOff: false, ...(marked.size > 0 ? { marked } : {}) };
 }
 
 function isCall(part: unknown): boolean {

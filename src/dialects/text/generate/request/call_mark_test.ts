@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import { finish } from "../../../base/steps.ts";
-import type { AnswerPart } from "../../kernel/canonical.ts";
-import { answerPart } from "./answer/encode_parts.ts";
-import { generate } from "./mod.ts";
+import { finish } from "../../../../base/steps.ts";
+import type { AnswerPart } from "../../../kernel/canonical.ts";
+import { answerPart } from "../answer/encode_parts.ts";
+import { generate } from "../mod.ts";
 
 const call = (id: string): AnswerPart => ({
   ...{ kind: "tool-call", id, name: "read", text: "{}", custom: false },
@@ -30,6 +30,30 @@ Deno.test("a call that comes back without its id, as clients of Google send it, 
   assert.deepEqual(calls.map((part) => "id" in part && part.id), ["toolu_1", "toolu_2"]);
   assert.deepEqual(results.map((part) => "callId" in part && part.callId), ["toolu_1", "toolu_2"]);
   assert.ok(calls.every((part) => !("opaque" in part)));
+});
+
+Deno.test("calls stay apart if their client sends one signature with several, or results by id", () => {
+  const functionCall = { name: "read", args: {} };
+  const [first, second] = ["toolu_1", "toolu_2"].map((id) =>
+    answerPart(call(id))!.thoughtSignature
+  );
+  const repeated = callsOf(
+    { functionCall, thoughtSignature: first },
+    { functionCall, thoughtSignature: first },
+  );
+  const ids = repeated.calls.map((part) => "id" in part && part.id);
+  assert.equal(ids[0], "toolu_1");
+  assert.notEqual(ids[1], "toolu_1");
+  assert.deepEqual(repeated.results.map((part) => "callId" in part && part.callId), ids);
+  const parts = [first, second].map((thoughtSignature) => ({ functionCall, thoughtSignature }));
+  const results = ["toolu_2", "toolu_1"].map((id) => ({
+    functionResponse: { id, name: "read", response: { output: id } },
+  }));
+  const contents = [{ role: "model", parts }, { role: "user", parts: results }];
+  const { turns } = finish(generate.decodeRequest({ model: "m", stream: false, contents }));
+  assert.deepEqual(turns[1]!.parts.map((part) => "callId" in part && part.callId), [
+    ...["toolu_2", "toolu_1"],
+  ]);
 });
 
 Deno.test("a call that Google signed keeps its signature, and one without an id gets no mark", () => {
