@@ -53,6 +53,35 @@ Deno.test("one object in place of a list is a list of one", () => {
   assert.deepEqual(single, listed);
 });
 
+Deno.test("an answer whose chunks come back as contents of their own is one turn, with its text", () => {
+  const call = (id: string) => ({ functionCall: { id, name: "f" } });
+  const model = (...parts: object[]) => ({ role: "model", parts });
+  const result = (id: string) => ({
+    functionResponse: { id, name: "f", response: { output: id } },
+  });
+  const signed = { text: "!", thoughtSignature: "c2ln" };
+  const { turns } = finish(decodeRequest({
+    ...{ model: "m", stream: false },
+    contents: [
+      { role: "user", parts: [{ text: "Go" }] },
+      ...[model({ text: "I" }), model({ text: " " }), model({ text: "look" }), model(signed)],
+      ...[model(call("a")), model(call("b"))],
+      { role: "user", parts: [result("a"), result("b")] },
+      model({ text: "Done" }, { text: "apart" }),
+    ],
+  }));
+  const brief = turns.map(({ role, parts }) => [
+    role,
+    ...parts.map((part) => "text" in part ? part.text : part.type),
+  ]);
+  assert.deepEqual(brief, [
+    ["user", "Go"],
+    ["assistant", "I look", "!", "tool-call", "tool-call"],
+    ["user", "tool-result", "tool-result"],
+    ["assistant", "Done", "apart"],
+  ]);
+});
+
 Deno.test("results find their calls by id, else by name in order", () => {
   const { turns } = decode({
     contents: [
@@ -114,19 +143,20 @@ Deno.test("results without ids that name no call answer the calls that are left,
     const { turns } = decode({
       contents: [
         { role: "model", parts: [{ functionCall: { name: "before" } }] },
+        { role: "user", parts: [{ text: "Go on" }] },
         { role: "model", parts: asked },
         { role: "user", parts: results.map((one) => ({ functionResponse: one })) },
       ],
     });
-    const ids = turns[1]!.parts.map((part) => part.type === "tool-call" && part.id);
-    return turns[2]!.parts.map((part) =>
+    const ids = turns[2]!.parts.map((part) => part.type === "tool-call" && part.id);
+    return turns[3]!.parts.map((part) =>
       part.type === "tool-result" && [ids.indexOf(part.callId), part.name]
     );
   };
   const left = answered(["a-f", "b", "a-g"], { name: "a__f" }, { name: "a__g" }, { name: "b" });
   assert.deepEqual(left, [[0, "a-f"], [2, "a-g"], [1, "b"]]);
   assert.deepEqual(answered(["b", "a-f"], { name: "a__f" }, { name: "b" }), [[1, "a-f"], [0, "b"]]);
-  const param = "contents[2].parts[0].functionResponse";
+  const param = "contents[3].parts[0].functionResponse";
   for (
     const [names, ...results] of [
       [["a-f", "a-g"], { name: "a__f" }],

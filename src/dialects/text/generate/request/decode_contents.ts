@@ -33,7 +33,33 @@ export function* readContents(request: Fields, context: PartContext): Steps<Turn
   const turns = yield* mapInSteps(contents, (content) => reader.read(content), 1);
   // Empty turns are left out, unless all are empty.
   const nonEmpty = turns.filter(({ parts }) => parts.length > 0);
-  return nonEmpty.length > 0 ? nonEmpty : turns;
+  return nonEmpty.length > 0 ? joinAnswers(nonEmpty) : turns;
+}
+
+/**
+ * Joins adjacent contents of the model to one turn: chats of Google's client libraries add each
+ * chunk of a streamed answer as a content of its own, but its reasoning belongs before all of it,
+ * and once.
+ */
+function joinAnswers(turns: readonly Turn[]): Turn[] {
+  const joined: Turn[] = [];
+  for (const turn of turns) {
+    const last = joined.at(-1);
+    if (turn.role !== "assistant" || last?.role !== "assistant") {
+      joined.push(turn);
+      continue;
+    }
+    const [first, ...others] = turn.parts;
+    const end = last.parts.at(-1);
+    if (isPlainText(end) && isPlainText(first)) end.text += first.text;
+    else last.parts.push(first!);
+    for (const part of others) last.parts.push(part);
+  }
+  return joined;
+}
+
+function isPlainText(part: Part | undefined): part is TextPart {
+  return part?.type === "text" && part.opaque === undefined && part.cache === undefined;
 }
 
 /** `systemInstruction`: text parts, or a bare string, which client libraries accept too. */
