@@ -20,6 +20,10 @@ export const agentNames = [
   "aider",
   "cline",
   "cursor",
+  "copilot",
+  "continue",
+  "droid",
+  "pi",
 ] as const;
 const recorded = z.enum(["full", "metadata"]);
 const onDisconnect = z.enum(["cancel", "drain"]);

@@ -24,6 +24,10 @@ export const agentTitles: Readonly<Record<AgentName, string>> = {
   aider: "Aider",
   cline: "Cline",
   cursor: "Cursor",
+  copilot: "GitHub Copilot CLI",
+  continue: "Continue",
+  droid: "Factory Droid",
+  pi: "pi",
 };
 
 /** Returns the lines to paste so that an agent calls this service; `#` lines say where they go. */
@@ -105,6 +109,52 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
     `# OpenAI API Key: ${key}`,
     `# Override OpenAI Base URL: ${baseUrl}/chat/v1`,
     `# Add model: ${model}`,
+  ],
+  copilot: ({ baseUrl, key, model = "openai/gpt-5.6-sol" }) => [
+    "# in the shell",
+    `export COPILOT_PROVIDER_BASE_URL=${word(`${baseUrl}/chat/v1`)}`,
+    `export COPILOT_PROVIDER_API_KEY=${word(key)} COPILOT_MODEL=${word(model)}`,
+    "export COPILOT_PROVIDER_WIRE_API=responses COPILOT_OFFLINE=true",
+    "copilot",
+  ],
+  continue: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
+    "# demeter.yaml; JSON is YAML too",
+    JSON.stringify({
+      ...{ name: "Demeter", version: "1.0.0", schema: "v1" },
+      models: [
+        { name: model, provider: "openai", model, apiBase: `${baseUrl}/chat/v1`, apiKey: key },
+      ],
+    }),
+    "# in the shell",
+    "cn --config demeter.yaml",
+  ],
+  droid: ({ baseUrl, key, model = "openai/gpt-5.6-sol" }) => [
+    "# ~/.factory/settings.json; /model then lists it as Demeter",
+    JSON.stringify({
+      customModels: [{
+        ...{ model, displayName: "Demeter", provider: "openai" },
+        ...{ baseUrl: `${baseUrl}/chat/v1`, apiKey: key, maxOutputTokens: 16_000 },
+      }],
+    }),
+    "# in the shell",
+    "droid",
+  ],
+  pi: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
+    "# ~/.pi/agent/models.json",
+    JSON.stringify({
+      providers: {
+        demeter: {
+          ...{ baseUrl: `${baseUrl}/chat/v1`, apiKey: key, api: "google-generative-ai" },
+          models: [{
+            ...{ id: model, name: model, reasoning: true, input: ["text", "image"] },
+            ...{ contextWindow: 200_000, maxTokens: 16_000 },
+            cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+          }],
+        },
+      },
+    }),
+    "# in the shell",
+    `pi --provider demeter --model ${word(model)}`,
   ],
 };
 

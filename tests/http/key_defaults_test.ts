@@ -3,6 +3,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import assert from "@std/assert";
+import { agentNames } from "../../contracts/admin/keys.ts";
 import { shared, type TestService } from "../support/service.ts";
 import { callingTool } from "../support/tool_calling_vendor.ts";
 import { answered, hello, startTodaysVendors } from "../support/todays_vendors.ts";
@@ -265,7 +266,7 @@ Deno.test("wrong defaults are refused by their option", async () => {
 
 Deno.test("a key for an agent comes with the lines to paste, which hold address, key and model", async () => {
   for (
-    const agent of ["codex", "claude-code", "gemini-cli", "opencode", "aider", "cline", "cursor"]
+    const agent of agentNames
   ) {
     const made = await world().admin(
       ...["key", "create", "--name", "k", "--for", agent, "--default-model", "acme/acme-1"],

@@ -4756,7 +4756,7 @@ export type NewApiKey = {
     /**
      * Coding agent that it is for; its name is the default app tag. Default: none.
      */
-    for?: 'codex' | 'claude-code' | 'gemini-cli' | 'opencode' | 'aider' | 'cline' | 'cursor';
+    for?: 'codex' | 'claude-code' | 'gemini-cli' | 'opencode' | 'aider' | 'cline' | 'cursor' | 'copilot' | 'continue' | 'droid' | 'pi';
     /**
      * App tag of calls that have none. Default: the agent's name, else none.
      */
