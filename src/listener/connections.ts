@@ -7,7 +7,7 @@ import { ChunkWatch, CountedMessage } from "./counted_message.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
-import { endInStages, type Refusal, refuse, type Unreadable } from "./refusal.ts";
+import { deafen, endInStages, type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_http.ts";
 import { Valve } from "./valve.ts";
 import type { OpenSocket } from "./web_socket.ts";
@@ -28,8 +28,10 @@ class Held {
   isWorking = false;
   /** Requests that were sent before the one under way was answered (pipelining), in their order. */
   readonly pipelined: Arrived[] = [];
-  /** The request after which the connection is closed, as its head says. */
+  /** The request after which the connection is closed, as its head or its answer's says. */
   last: IncomingMessage | undefined;
+  /** A request has followed the last one. */
+  isFollowed = false;
 
   constructor(
     readonly connection: Connection,
@@ -149,12 +151,16 @@ export class Connections {
 
   /**
    * Calls `begin` when all earlier requests of the connection are answered. Returns false if the
-   * connection was refused already: nothing on it is answered any more.
+   * connection was refused already, or an earlier request is its last: no further one is answered.
    */
   requestArrived(request: IncomingMessage, answer: ServerResponse, begin: () => void): boolean {
     const { socket } = request;
     const held = this.#held.get(socket);
     if (held === undefined || held.connection.isRefused) return false;
+    if (held.last !== undefined) {
+      this.#ignoreRest(held);
+      return false;
+    }
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
     if (!answer.shouldKeepAlive) held.last = request;
     const arrived = { request, answer, begin };
@@ -177,6 +183,7 @@ export class Connections {
   upgrading(socket: Socket): Upgrading | undefined {
     const held = this.#held.get(socket);
     if (held === undefined || held.connection.isRefused || held.connection.isBusy) return undefined;
+    if (held.last !== undefined) return undefined;
     held.connection.isServed = true;
     held.upgraded = "opening";
     this.#leave(held);
@@ -218,6 +225,12 @@ export class Connections {
     if (held === undefined) return;
     held.connection.isRefused = true;
     held.pipelined.length = 0;
+  }
+
+  /** Closes the request's connection after its answer. */
+  endAfter(request: IncomingMessage): void {
+    const held = this.#held.get(request.socket);
+    if (held !== undefined) held.last = request;
   }
 
   /** Whether the request after which the connection is closed has arrived completely. */
@@ -374,7 +387,6 @@ export class Connections {
    */
   #discardRest(held: Held, request: IncomingMessage): void {
     const { socket } = held;
-    held.last = request;
     const isHooked = held.answeredEarly !== undefined;
     held.answeredEarly = { request, untilBytes: socket.bytesRead + maxDiscardedBytes };
     request.once("end", () => socket.writableEnded && socket.destroySoon());
@@ -386,6 +398,14 @@ export class Connections {
         socket.destroy();
       }
     });
+  }
+
+  /** Discards what follows the connection's last request. */
+  #ignoreRest(held: Held): void {
+    if (held.isFollowed) return;
+    held.isFollowed = true;
+    // Its parser is in the middle of a read.
+    setImmediate(() => deafen(held.socket));
   }
 
   /**

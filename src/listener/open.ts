@@ -84,7 +84,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const events = new ConnectionEvents(clock);
   const connections = new Connections({ limits, clock, events, refuse: options.refuse });
   connections.most = Math.min(limits.most, options.maxByDescriptors ?? Infinity);
-  const server = createServer(options);
+  const server = createServer(options, connections);
   takeConnections(server, connections, options.tls !== undefined);
   takeRequests(server, connections, { ...options, events }, handle);
   takeSockets(server, connections, options);
@@ -135,13 +135,16 @@ export function isNamed(cert: string, name: string): boolean {
   return certificate.checkHost(name) !== undefined;
 }
 
-function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
+function createServer(
+  { tls, limits, sockets }: ListenOptions,
+  connections: Connections,
+): http.Server {
   const common = {
     // Other requests to switch protocols are answered as ordinary ones: a server that doesn't know
     // a protocol may answer in HTTP/1.1 (RFC 9110 §7.8).
     shouldUpgradeCallback: (request: http.IncomingMessage) => sockets?.takes(request) ?? false,
     IncomingMessage: CountedMessage,
-    ServerResponse: LastIfEarly,
+    ServerResponse: answerClass(connections),
     // Streams are sent in small pieces.
     noDelay: true,
     // The runtime reads 64 KiB at a time; by default it reads two such pieces of a body that has to
@@ -167,19 +170,27 @@ function createServer({ tls, limits, sockets }: ListenOptions): http.Server {
 }
 
 /**
- * An answer that is its connection's last if it begins before its request has ended: some proxies
+ * Makes an answer its connection's last if it begins before its request has ended: some proxies
  * drop the rest of such a request, and send the next caller's on the same connection.
  */
-class LastIfEarly<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
-  override writeHead(status: number, second?: string | HeadFields, third?: HeadFields): this {
-    if (!this.req.complete) {
-      this.shouldKeepAlive = false;
-      this.setHeader("connection", "close");
+function answerClass(connections: Connections) {
+  return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
+    override writeHead(status: number, second?: string | HeadFields, third?: HeadFields): this {
+      if (!this.req.complete && hasBody(this.req)) {
+        connections.endAfter(this.req);
+        this.shouldKeepAlive = false;
+        this.setHeader("connection", "close");
+      }
+      return typeof second === "string"
+        ? super.writeHead(status, second, third)
+        : super.writeHead(status, second);
     }
-    return typeof second === "string"
-      ? super.writeHead(status, second, third)
-      : super.writeHead(status, second);
-  }
+  };
+}
+
+/** A request without a body is complete only after the turn in which it begins. */
+function hasBody({ headers }: http.IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 type HeadFields = http.OutgoingHttpHeaders | http.OutgoingHttpHeader[];

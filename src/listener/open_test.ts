@@ -516,6 +516,16 @@ Deno.test("a drain that cuts requests off resolves when the answers of all have 
   for (const caller of callers) caller[Symbol.dispose]();
 });
 
+Deno.test("an answer without a body, made in the turn of its request, leaves the connection open", async () => {
+  const listener = await open(() => new Response(null, { status: 204 }));
+  using caller = await dial(listener.port);
+  for (const ask of [get, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n"]) {
+    await caller.send(ask);
+    assert.doesNotMatch(await caller.piece(), /^connection:/im);
+  }
+  await listener.drain(1000);
+});
+
 Deno.test("a request that goes on after its answer is its connection's last, and is read to its end", async () => {
   const listener = await open((request) =>
     request.method === "POST" ? new Response("no", { status: 413 }) : new Response("fine")

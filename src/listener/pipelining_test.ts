@@ -162,6 +162,44 @@ for (const isTls of [false, true]) {
     await within(10_000, listener.drain(60_000));
   });
 
+  Deno.test(`what follows an answer that began before its request had arrived does not begin${over}`, async () => {
+    for (const isStream of [false, true]) {
+      const begun: string[] = [];
+      const followed = Promise.withResolvers<void>();
+      const listener = await open(
+        (request) => {
+          begun.push(request.method);
+          if (!isStream) return new Response("early", { status: 413 });
+          const pieces = async function* () {
+            yield new TextEncoder().encode("early ");
+            const body = new Uint8Array(await request.arrayBuffer());
+            await followed.promise;
+            yield body;
+          };
+          return new Response(ReadableStream.from(pieces()));
+        },
+        {},
+        tls,
+      );
+      const ended: string[] = [];
+      listener.setListeners(listenersOf(ended));
+      using caller = await dial(listener.port, isTls ? testCertificate : undefined);
+      await caller.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n");
+      const first = await caller.piece();
+      assert.match(first, /\r\nconnection: close\r\n[^]*early/i);
+      // More than are read at once.
+      for (const text of ["body" + get, get.repeat(5_000), "junk"]) {
+        await caller.send(text);
+        await pause(20);
+      }
+      followed.resolve();
+      assert.equal(await caller.rest(), isStream ? "4\r\nbody\r\n0\r\n\r\n" : "");
+      assert.deepEqual(begun, ["POST"]);
+      assert.deepEqual(ended, []);
+      await within(10_000, listener.drain(60_000));
+    }
+  });
+
   Deno.test(`what comes once that answer is sent doesn't cut it off${over}`, async () => {
     // The system holds all of it.
     const length = 300_000;
