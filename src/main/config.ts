@@ -175,7 +175,7 @@ export function parseConfig(environment: Environment): Config {
   const read = new EnvironmentReader(environment);
   const oauth = oauthSettings(read);
   const config: Config = {
-    host: read.text("HOST") ?? "127.0.0.1",
+    host: read.host("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
     baseUrl: publicUrl(read),
     dataDir: read.text("DATA_DIR") ?? defaultDataDir(),

@@ -402,6 +402,20 @@ Deno.test("plain HTTP beyond loopback needs TLS, a trusted proxy or the operator
   }
 });
 
+Deno.test("HOST is a name or an address, without a port", () => {
+  const more = { ALLOW_PLAIN_HTTP: "true" };
+  for (
+    const host of ["localhost", "demeter_1.internal", "10.0.0.1", "::", "[::1]", "fe80::1%eth0"]
+  ) {
+    assert.equal(parseConfig({ HOST: host, ...more }).host, host);
+  }
+  for (const host of ["127.0.0.1:9000", "http://localhost", "a b", "[::1]:80", "::g"]) {
+    const message =
+      `HOST=${host} is not valid: expected an address of this machine, without a port, such as 127.0.0.1 or 0.0.0.0.`;
+    assert.throws(() => parseConfig({ HOST: host }), { name: "ConfigError", message });
+  }
+});
+
 Deno.test("a key that VENDORS_FILE names is checked as every vendor key", () => {
   const { secretFrom } = parseConfig({ MY_KEY: "key-1", BAD_KEY: `${canary}\n2` });
   assert.equal(reveal(secretFrom("MY_KEY")), "key-1");

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
 import { baseUrlForm, isBaseUrl } from "../base/base_url.ts";
 import { withoutEnd } from "../base/trim.ts";
@@ -151,6 +152,18 @@ export class EnvironmentReader {
       if (URL.canParse(one) && new URL(one).origin === one) return one;
       throw invalid(name, one, "origins such as https://app.example.com, separated by commas");
     });
+  }
+
+  /** Reads a host name or an IP address. */
+  host(name: string): string | undefined {
+    const value = this.text(name);
+    if (value === undefined || /^[\w.-]+$/.test(value)) return value;
+    if (isIPv6(value.replace(/^\[(.*)\]$/, "$1"))) return value;
+    throw invalid(
+      name,
+      value,
+      "an address of this machine, without a port, such as 127.0.0.1 or 0.0.0.0",
+    );
   }
 
   hosts(name: string): string[] {
