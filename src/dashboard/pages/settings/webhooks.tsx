@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
-import { readStatedUsd } from "../../../base/money.ts";
+import { nanosToUsd, readStatedUsd } from "../../../base/money.ts";
 import { OptionError } from "../../../shared/fault.ts";
 import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
 import {
@@ -22,7 +22,7 @@ import {
   Table,
   Time,
 } from "../../components.tsx";
-import { count } from "../../amounts.ts";
+import { count, usd } from "../../amounts.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { submitOrExplain } from "../../faults.ts";
@@ -131,6 +131,8 @@ const columns: CsvColumns<Webhook> = {
   webhook_id: ({ id }) => id,
   url: ({ url }) => url,
   events: ({ events }) => events.length === 0 ? "all" : events.join(" "),
+  credit_low_usd: ({ creditLowNanos }) =>
+    creditLowNanos === null ? null : nanosToUsd(creditLowNanos),
   waiting: ({ waiting }) => waiting,
   lost: ({ lost }) => lost,
   last_failed_at: ({ lastFailedAt }) => lastFailedAt,
@@ -167,6 +169,7 @@ function HookTable({ hooks, request }: HookTableProps) {
           </td>
           <td data-label="Events">
             {hook.events.length === 0 ? "All" : hook.events.map((one) => <div>{one}</div>)}
+            <LowCredit hook={hook} />
           </td>
           <td class="number" data-label="Waiting">{count(hook.waiting)}</td>
           <td class="number" data-label="Lost">{count(hook.lost)}</td>
@@ -192,6 +195,12 @@ function HookTable({ hooks, request }: HookTableProps) {
       ))}
     </Table>
   );
+}
+
+export function LowCredit({ hook: { events, creditLowNanos } }: { hook: Webhook }) {
+  if (events.length > 0 && !events.includes("credit.low")) return null;
+  const threshold = creditLowNanos === null ? "a tenth of the last grant" : usd(creditLowNanos);
+  return <div class="muted">{`Low credit: below ${threshold}`}</div>;
 }
 
 /** Without both times nobody sees whether a failure is over. */
