@@ -342,6 +342,7 @@ Deno.test("a view is exported as it is shown", async () => {
   assert.ok(lines[1]!.startsWith(calls.reasoning));
   const none = await owner.get(`${list}/export?q=nobodysaidthis`);
   assert.deepEqual(JSON.parse(none.text), []);
+  assert.equal((await owner.get(`${list}/export?format=xml`)).status, 404);
   const audit = async () =>
     (await owner.get("/dashboard/settings/audit")).text.match(/interactions\.exported/g)?.length;
   assert.equal(await audit(), 3);

@@ -1,13 +1,18 @@
 import { pushAll } from "../../../base/lists.ts";
 import {
   columnsWithoutPayloads,
-  type ExportFormat,
   exportMediaType,
   type ExportSpec,
 } from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
 import { callerUnreadTimeout, pulledStream } from "../../../base/pulled_stream.ts";
-import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
+import {
+  NotFound,
+  type PageContext,
+  type PageRequest,
+  redirect,
+  type Routes,
+} from "../../bind.tsx";
 import { viewOf } from "./list_page.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
 
@@ -19,7 +24,8 @@ const chunkRows = 1000;
 /** Exports a view's calls: `…/export` with contents, `…/csv` without them, for viewers too. */
 export function interactionExportRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${listPath}/export`, "member", async (request) => {
-    const format: ExportFormat = request.query("format") === "csv" ? "csv" : "json";
+    const format = request.query("format") || "json";
+    if (format !== "csv" && format !== "json") throw new NotFound();
     const view = readView(request.fields, request.now);
     if (view.unused.size > 0) return toProblems(request);
     const answer = await fileOf(ctx, request, view, { format });
