@@ -89,7 +89,7 @@ export const getUsage = defineContract({
       }, or several separated by commas. Default: one row with the sums of all.`,
     ),
     limit: wholeNumber({ minimum: 1, maximum: maxUsageGroups, default: 1000 }).optional().describe(
-      "Maximum number of groups, most expensive first. Default 1000.",
+      "Maximum number of groups, most expensive first. Default 1,000.",
     ),
   }),
   answer: usageAnswer,

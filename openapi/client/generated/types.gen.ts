@@ -10068,7 +10068,7 @@ export type GetUsageData = {
          */
         group_by?: string;
         /**
-         * Maximum number of groups, most expensive first. Default 1000.
+         * Maximum number of groups, most expensive first. Default 1,000.
          */
         limit?: number;
     };
