@@ -90,6 +90,12 @@ Deno.test("a database where nothing can be created is reported", {
   await Deno.remove(dataDir, { recursive: true });
 });
 
+Deno.test("an IPv6 address in the URL is connected to", async () => {
+  // Port 1 is nobody's, and a machine may have no IPv6; a name that can't be found is ENOTFOUND.
+  const reached = /at \[::1\]:1 can't be reached \((ECONNREFUSED|EADDRNOTAVAIL|ENETUNREACH)\)/;
+  await refused(`postgres://user:${password}@[::1]:1/x`, reached);
+});
+
 Deno.test("a certificate that is not trusted is not reported as an unreachable server", async () => {
   await using server = encryptedServer("S");
   await refused(server.address, /certificate is not accepted \([A-Z_]+\); set DENO_CERT/);

@@ -163,6 +163,7 @@ class Session implements Connection {
     this.#settings = sessionSettings(timeouts, statementMs);
     this.#sql = postgres(url, {
       ...driverOptions,
+      ...socketOption(url),
       // `ready` has its own timeout.
       connect_timeout: 60 + timeouts.connectMs / 1000,
       onclose: () => {
@@ -407,6 +408,15 @@ export function openPostgresSocket({ host: [host], port: [port], path }: DriverA
   return Object.assign(socket, { host, port, _host: host });
 }
 
+function socketOption(url: string) {
+  const { hostname, port } = new URL(url);
+  // The driver cuts an IPv6 address off at its first colon.
+  const own = hostname.startsWith("[")
+    ? { host: [hostname.slice(1, -1)], port: [Number(port || 5432)] }
+    : {};
+  return { socket: (address: DriverAddress) => openPostgresSocket({ ...address, ...own }) };
+}
+
 /** The address, as the driver has read it from the URL and the environment. */
 interface DriverAddress {
   host: string[];
@@ -415,7 +425,6 @@ interface DriverAddress {
 }
 
 const driverOptions = {
-  socket: openPostgresSocket,
   max: 1,
   max_lifetime: null,
   // The pool ends sessions that nobody uses.
