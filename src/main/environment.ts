@@ -1,4 +1,3 @@
-import { isIPv6 } from "node:net";
 import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
 import { baseUrlForm, isBaseUrl } from "../base/base_url.ts";
 import { withoutEnd } from "../base/trim.ts";
@@ -158,7 +157,8 @@ export class EnvironmentReader {
   host(name: string): string | undefined {
     const value = this.text(name);
     if (value === undefined || /^[\w.-]+$/.test(value)) return value;
-    if (isIPv6(value.replace(/^\[(.*)\]$/, "$1"))) return value;
+    const ipv6 = /^\[?([\da-f:.]+)(?:%\w+)?\]?$/i.exec(value)?.[1];
+    if (ipv6 !== undefined && URL.canParse(`http://[${ipv6}]`)) return value;
     throw invalid(
       name,
       value,
