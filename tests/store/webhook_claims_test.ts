@@ -224,6 +224,37 @@ onPostgres(
   },
 );
 
+eachDatabase("an event that can't be stored, as at a locked budget, keeps no other back", async (
+  database,
+) => {
+  await addHook(database);
+  const [account] = await database.query("select id from accounts");
+  const accountId = Number(account!.id);
+  await createBudgetStore(database).set("b", {
+    ...{ accountId, scope: { kind: "account", name: "" }, per: "day" },
+    ...{ limitNanos: 100n, raised: null },
+  }, { now: noon, prior: () => Promise.resolve(80n) });
+  const ledger = createLedger(database);
+  await ledger.grant(accountId, 100n);
+  await ledger.adjust(accountId, -95n, { note: "spent" });
+  let transactions = 0;
+  const locked: Database = {
+    ...database,
+    transaction: (run) =>
+      transactions++ === 0 ? Promise.reject(new Error("locked")) : database.transaction(run),
+  };
+  const noteOn = (one: Database) =>
+    createWebhookStore(one, { sealer, workerId: "one/1" }).note(noon, ["vendor-b"]);
+  const stored = async () => {
+    const events = await database.query("select type from webhook_deliveries order by type");
+    return events.map(({ type }) => type);
+  };
+  await assert.rejects(() => noteOn(locked), /locked/);
+  assert.deepEqual(await stored(), ["credit.low", "vendor.down"]);
+  await noteOn(database);
+  assert.deepEqual(await stored(), ["budget.reached", "credit.low", "vendor.down"]);
+});
+
 onPostgres(
   "two webhooks that are made at the same moment keep an account's number",
   async (database) => {

@@ -2,7 +2,7 @@ import { writeAudit } from "../../audit/store/audit.ts";
 import type { Secret } from "../../base/secret.ts";
 import { claimReached, findReached } from "../../budgets/store/budgets.ts";
 import { readCreditLevels } from "../../credit/store/credit_history.ts";
-import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import type { Database, Queryable, SqlRow, Transaction } from "../../database/database.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { SealedFor } from "../../keys/sealing.ts";
 import {
@@ -139,14 +139,21 @@ async function note(database: Database, now: Date, down: readonly string[]): Pro
     rows.filter(({ events }) => isWanted(type, events as string[])).map((row) =>
       Number(row.account_id)
     );
-  const budgeted = wanting("budget.reached");
-  // Only where there is something new, and one by one: none stays locked while others are
-  // waited for.
-  for (const period of await findReached(database, now, budgeted)) {
-    await database.transaction((tx) => noteBudget(tx, now, period));
+  const failures: unknown[] = [];
+  // Each by itself: none stays locked while others are waited for, and one that fails, as at a row
+  // that stays locked, keeps no other event from being stored.
+  const store = (one: (tx: Transaction) => Promise<void>) =>
+    database.transaction(one).catch((thrown) => void failures.push(thrown));
+  for (const period of await findReached(database, now, wanting("budget.reached"))) {
+    await store((tx) => noteBudget(tx, now, period));
   }
-  if (wanting("credit.low").length > 0) await noteCredit(database, now);
-  await database.transaction((tx) => noteVendors(tx, down, now));
+  if (wanting("credit.low").length > 0) {
+    for (const { id } of await turnedCredit(database)) {
+      await store((tx) => noteCredit(tx, id, now));
+    }
+  }
+  await store((tx) => noteVendors(tx, down, now));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Claims the percentages that a budget reached, in the transaction that stores their events. */
@@ -172,13 +179,7 @@ async function noteBudget(
 }
 
 /** Stores an event each time that a balance falls below the limit. */
-async function noteCredit(database: Database, at: Date): Promise<void> {
-  for (const { id } of await turnedCredit(database)) {
-    await database.transaction((tx) => noteCreditOf(tx, id, at));
-  }
-}
-
-async function noteCreditOf(tx: Queryable, webhookId: string, at: Date): Promise<void> {
+async function noteCredit(tx: Queryable, webhookId: string, at: Date): Promise<void> {
   for (const { id, accountId, isLow, balanceNanos, limit } of await turnedCredit(tx, webhookId)) {
     await tx.query("update webhooks set credit_is_low = $2 where id = $1", [id, isLow]);
     if (!isLow) continue;
