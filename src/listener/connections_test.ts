@@ -39,6 +39,7 @@ class TestSocket extends Duplex {
 }
 
 class TestAnswer extends EventEmitter {
+  shouldKeepAlive = true;
   writableEnded = false;
   headersSent = false;
 }
