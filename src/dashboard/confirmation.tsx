@@ -1,6 +1,6 @@
 import type { Child } from "hono/jsx";
 import type { Role } from "../people/person.ts";
-import { NotFound, type Outcome, type PageRequest, type Routes } from "./bind.tsx";
+import type { Outcome, PageRequest, Routes } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { FormButtons } from "./fields.tsx";
 import type { Form } from "./form.ts";
@@ -46,15 +46,6 @@ export function confirmationRoutes<T>(app: Routes, asked: Confirmation<T>): void
     };
   });
   app.post(path, role, async (form, request) => {
-    let found: T;
-    try {
-      found = await asked.find(request);
-    } catch (thrown) {
-      if (!(thrown instanceof NotFound) || typeof asked.back !== "string") throw thrown;
-      // Done already, as in another tab.
-      const text = "Nothing was removed: it no longer exists.";
-      return { to: asked.back, notice: { kind: "failed", text } };
-    }
-    return await asked.act(found, request, form);
+    return await asked.act(await asked.find(request), request, form);
   });
 }
