@@ -148,7 +148,7 @@ async function note(database: Database, now: Date, down: readonly string[]): Pro
     await store((tx) => noteBudget(tx, now, period));
   }
   if (wanting("credit.low").length > 0) {
-    for (const { id } of await turnedCredit(database)) {
+    for (const { id } of await findCreditChanges(database)) {
       await store((tx) => noteCredit(tx, id, now));
     }
   }
@@ -180,7 +180,9 @@ async function noteBudget(
 
 /** Stores an event each time that a balance falls below the limit. */
 async function noteCredit(tx: Queryable, webhookId: string, at: Date): Promise<void> {
-  for (const { id, accountId, isLow, balanceNanos, limit } of await turnedCredit(tx, webhookId)) {
+  for (
+    const { id, accountId, isLow, balanceNanos, limit } of await findCreditChanges(tx, webhookId)
+  ) {
     await tx.query("update webhooks set credit_is_low = $2 where id = $1", [id, isLow]);
     if (!isLow) continue;
     await enqueueEvents(tx, [{
@@ -196,7 +198,7 @@ async function noteCredit(tx: Queryable, webhookId: string, at: Date): Promise<v
 }
 
 /** Finds webhooks whose credit has become low, or no longer is: of all, or of one, which it locks. */
-async function turnedCredit(database: Queryable, webhookId?: string) {
+async function findCreditChanges(database: Queryable, webhookId?: string) {
   const hooks = await database.query(
     `select id, account_id, credit_low_nanos, credit_is_low from webhooks
      where (events = '{}' or 'credit.low' = any(events)) and ($1::text is null or id = $1)
