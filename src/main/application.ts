@@ -39,7 +39,7 @@ import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
 import { operations } from "../media/operation_kinds.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
-import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
+import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
 import { createRecordServices, type RecordServices } from "../records/wire.ts";
@@ -67,7 +67,7 @@ import type { Question } from "../workers/channel.ts";
 import { noSiblings, onlySeat, type Siblings, type WorkerSeat } from "../workers/parent_link.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
-import type { OpenedStores } from "./open_stores.ts";
+import { type OpenedStores, readJournals } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 import { createLookupTurns } from "../vendors/public_agents.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
@@ -448,7 +448,7 @@ async function recoverAll(
   >,
 ): Promise<void> {
   const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
-  await checkJournal(core, stores.accounts);
+  await checkJournal(core.config, stores.accounts);
   // Before the calls, so that the journal doesn't restore erased ones.
   await erasure.restoreTombstones(core.leftDirs);
   await recover(core, found);
@@ -485,20 +485,20 @@ async function recover(
 }
 
 /**
- * Throws if the journal has calls although this database has no account. They belong to another
- * database, which would never get them: recovery removes them from the journal. Must run before
- * anything is written, so that the database stays empty and can be copied to.
+ * Throws if a journal, of this process or of other workers, has calls although this database has no
+ * account. They belong to another database, which would never get them: recovery removes them from
+ * the journal. Must run before anything is written, so that the database stays empty and can be
+ * copied to.
  */
 async function checkJournal(
-  { config, processDir }: Pick<Core, "config" | "processDir">,
+  config: Config,
   accounts: OperatorStores["accounts"],
 ): Promise<void> {
   if (await accounts.first() !== undefined) return;
-  const { journalSync: sync, journalMaxBytes: maxBytes } = config;
-  const { waiting } = await readJournalStatus(`${processDir}/journal`, { sync, maxBytes });
+  const { waiting } = await readJournals(config);
   if (waiting === 0) return;
   throw new Error(
-    `The journal has ${waiting} calls, but the database has no account: start with the database that they belong to, or copy it here first ('admin database copy'). If it is lost, move the journal out of ${processDir}.`,
+    `The journal has ${waiting} calls, but the database has no account: start with the database that they belong to, or copy it here first ('admin database copy'). If it is lost, move journal and workers out of ${config.dataDir}.`,
   );
 }
 

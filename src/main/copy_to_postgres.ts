@@ -10,11 +10,10 @@ import {
 } from "../database/copy_database.ts";
 import { openPostgres } from "../database/postgres/postgres.ts";
 import { adoptExports } from "../exports/store/adopt_exports.ts";
-import { readJournalStatus } from "../records/journal/status.ts";
 import { copyPartitions } from "../records/store/partitions.ts";
 import { createServices } from "./application.ts";
 import type { Config } from "./config.ts";
-import { openMain, openStores } from "./open_stores.ts";
+import { openMain, openStores, readJournals } from "./open_stores.ts";
 import type { AdminConsole } from "./run_admin.ts";
 import { version } from "./version.ts";
 
@@ -63,13 +62,12 @@ async function checkUnused(url: string): Promise<void> {
 
 /** Stores the calls of the journal and returns the leases of a killed server, as a start does. */
 async function recoverJournal(config: Config, write: LogLines["write"]): Promise<void> {
-  const { dataDir, journalSync: sync, journalMaxBytes: maxBytes } = config;
   {
     await using stack = new AsyncDisposableStack();
     const opened = await openStores(config, stack, {});
     await createServices(config, opened, version, { write, flush() {} }, stack).recover();
   }
-  const { waiting } = await readJournalStatus(`${dataDir}/journal`, { sync, maxBytes });
+  const { waiting } = await readJournals(config);
   if (waiting === 0) return;
   throw new Error(
     `The journal still has ${waiting} calls that the embedded database doesn't take: start the service without DATABASE_URL, and see its log.`,

@@ -6,6 +6,7 @@ import { claimProcessDir, readProcessId, workerDir, workerDirs } from "../databa
 import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
+import { type JournalStatus, readJournalStatus, sumOfJournals } from "../records/journal/status.ts";
 import { type AnalyticsOptions, createAnalyticsStore } from "../records/store/analytics_store.ts";
 import {
   embeddedWriter,
@@ -74,6 +75,15 @@ export async function openStores(
     ...{ database, analytics, writeThread, masterKey, journal },
     ...{ processId, processDir, leftDirs },
   };
+}
+
+/** Reads the journals of a data directory, those of workers too. */
+export async function readJournals(config: Config): Promise<JournalStatus> {
+  const { dataDir, journalSync: sync, journalMaxBytes: maxBytes } = config;
+  const own = await readJournalStatus(`${dataDir}/journal`, { sync, maxBytes });
+  const workers = [...(await workerDirs(dataDir)).values()];
+  const others = workers.map((path) => readJournalStatus(`${path}/journal`, { sync, maxBytes: 0 }));
+  return sumOfJournals([own, ...await Promise.all(others)]);
 }
 
 /** Opens a database. Throws a one-line Error that names `variable` if the database is read-only. */

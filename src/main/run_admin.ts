@@ -27,14 +27,14 @@ import { createSignIns } from "../people/store/sign_ins.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
-import { addressOfOwner, claimDataDir, hasDatabase, workerDirs } from "../database/data_dir.ts";
+import { addressOfOwner, claimDataDir, hasDatabase } from "../database/data_dir.ts";
 import { otherOwnerOf } from "../database/file_owners.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import { createWebhooks } from "../webhooks/wire.ts";
 import type { WebhookService } from "../webhooks/webhook_service.ts";
-import { openAnalyticsStore, openMain } from "./open_stores.ts";
+import { openAnalyticsStore, openMain, readJournals } from "./open_stores.ts";
 import { createOperatorStores } from "./operator_stores.ts";
 import {
   createConfiguredPrices,
@@ -45,7 +45,6 @@ import {
 import { vendorLabelOf } from "../vendors/shown_vendor.ts";
 import { createFairReads } from "../database/fair_reads.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
-import { type JournalStatus, readJournalStatus, sumOfJournals } from "../records/journal/status.ts";
 
 /** What a command reads and writes. */
 export interface AdminConsole extends ExportTerminal {
@@ -235,17 +234,9 @@ async function runCopy(
 
 /** Reads the data directory alone, so that the journal can be seen while the database is down. */
 async function runOnJournal(config: Config, args: readonly string[]): Promise<CommandResult> {
-  const deps = { clock: systemClock, journalStatus: () => journalStatus(config) };
+  const deps = { clock: systemClock, journalStatus: () => readJournals(config) };
   return await callControl(config.dataDir, args) ??
     await runCommandOf(journalCommands, deps, args);
-}
-
-async function journalStatus(config: Config): Promise<JournalStatus> {
-  const { dataDir, journalSync: sync, journalMaxBytes: maxBytes } = config;
-  const own = await readJournalStatus(`${dataDir}/journal`, { sync, maxBytes });
-  const workers = [...(await workerDirs(dataDir)).values()];
-  const others = workers.map((path) => readJournalStatus(`${path}/journal`, { sync, maxBytes: 0 }));
-  return sumOfJournals([own, ...await Promise.all(others)]);
 }
 
 function createAdminDeps(
@@ -291,7 +282,7 @@ function createAdminDeps(
     // A server archives the prices that it has learned; a command has learned none.
     archivePrices: () => Promise.resolve(),
     clock,
-    journalStatus: () => journalStatus(config),
+    journalStatus: () => readJournals(config),
     newId: createUuidv7(clock),
     dashboardBase,
     signIns: createSignIns(database),

@@ -134,10 +134,7 @@ async function continues(): Promise<void> {
     await refuses(undefined, /DATABASE_URL is missing/);
     await refuses("postgres://gateway:x@127.0.0.1:1/gateway", /DATABASE_URL: .*can't be reached/);
     await refusesTables(created.url, refuses);
-    await assert.rejects(
-      startTestService({ env: { ...env, DATABASE_URL: created.url } }),
-      /journal has \d+ calls, but the database has no account: .* database copy/,
-    );
+    await refusesStart({ ...env, DATABASE_URL: created.url });
     const done = await copy(created.url);
     assert.equal(done.code, 0, done.stderr);
     assert.match(done.stdout, /^account_balances: 2 rows, .*balance_nanos \d+/m);
@@ -233,6 +230,23 @@ async function refusesTables(
   } finally {
     await database.close();
   }
+}
+
+/** Calls in the journal are of the embedded database, also those of a second worker. */
+async function refusesStart(env: Readonly<Record<string, string>>): Promise<void> {
+  const refused = () =>
+    assert.rejects(
+      startTestService({ env }),
+      /journal has \d+ calls, but the database has no account: .* database copy/,
+    );
+  await refused();
+  const [journal, workers] = [`${env.DATA_DIR}/journal`, `${env.DATA_DIR}/workers`];
+  await Deno.mkdir(`${workers}/2`, { recursive: true });
+  await Deno.rename(journal, `${workers}/2/journal`);
+  await refused();
+  await Deno.remove(journal, { recursive: true });
+  await Deno.rename(`${workers}/2/journal`, journal);
+  await Deno.remove(workers, { recursive: true });
 }
 
 /** What continues from the copied state. */
