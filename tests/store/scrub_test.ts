@@ -283,20 +283,26 @@ onPostgres("on a server what is erased for its age asks nobody to scrub", async 
   assert.equal(await createVacuum(database, createAnalyticsStore(database)).due(), undefined);
 });
 
-onPostgres("on a server the tables are rewritten, and what is not is said", async (database) => {
-  const account = await newAccount(database);
-  await fill(database, account);
-  await erase(database, account);
-  await database.query("analyze");
-  const report = await createVacuum(database, createAnalyticsStore(database)).scrub("all");
-  assert.ok(report.rewritten.includes("kept_responses"));
-  assert.ok(report.notRewritten.some((one) => one.includes("write-ahead log")));
-  const samples = await database.query(
-    "select 1 from pg_stats where array_to_string(histogram_bounds, ' ') like $1",
-    [`%${canary}%`],
-  );
-  assert.deepEqual(samples, []);
-});
+onPostgres(
+  "on a server the tables of any schema are rewritten, and what is not is said",
+  async (home, open) => {
+    await home.query(`alter schema public rename to "app-Prod"; do $$ begin
+    execute format('alter database %I set search_path = "app-Prod"', current_database()); end $$`);
+    const database = await open();
+    const account = await newAccount(database);
+    await fill(database, account);
+    await erase(database, account);
+    await database.query("analyze");
+    const report = await createVacuum(database, createAnalyticsStore(database)).scrub("all");
+    assert.ok(report.rewritten.includes("kept_responses"));
+    assert.ok(report.notRewritten.some((one) => one.includes("write-ahead log")));
+    const samples = await database.query(
+      "select 1 from pg_stats where array_to_string(histogram_bounds, ' ') like $1",
+      [`%${canary}%`],
+    );
+    assert.deepEqual(samples, []);
+  },
+);
 
 /** Has only calls with the canary, sampled, all of which go. */
 async function eraseAll(database: Database): Promise<void> {

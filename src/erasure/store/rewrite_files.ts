@@ -35,7 +35,7 @@ async function tablesOf(
 ): Promise<string[]> {
   const rows = await database.query(
     `select c.oid::regclass::text as name from pg_class c
-     where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+     where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relkind = 'r'
        and ($1::text[] is null or c.oid::regclass::text = any($1::text[])
          or not c.relispartition and c.relname <> 'media')
      order by pg_relation_size(c.oid)`,
