@@ -61,19 +61,48 @@ export function copyDatabase(
 }
 
 /**
- * Returns the tables that prevent a copy into this database: those with rows or, if the database
- * belongs to another program, all.
+ * Throws an Error of one line if nothing can be copied into this database: it has rows, or tables of
+ * another program, or its tables belong to a user whose rights this one doesn't have.
  */
-export async function tablesInUse(target: Queryable): Promise<string[]> {
+export async function checkEmpty(target: Queryable): Promise<void> {
   const names = (await tablesOf(target)).map(({ name }) => name);
-  if (!names.includes(versionTable)) return names;
+  if (!names.includes(versionTable)) return refuseUsed(names);
+  await checkOwner(target);
   const used: string[] = [];
   for (const name of names) {
     if (name === versionTable || name === backfillTable) continue;
     const [row] = await target.query(`select exists (select from ${name}) as "isUsed"`, []);
     if (row!.isUsed === true) used.push(name);
   }
-  return used;
+  refuseUsed(used);
+}
+
+function refuseUsed(tables: readonly string[]): void {
+  if (tables.length === 0) return;
+  const more = tables.length > 5 ? ` and ${tables.length - 5} more` : "";
+  throw new Error(
+    `DATABASE_URL: the database isn't empty (it has ${
+      tables.slice(0, 5).join(", ")
+    }${more}); create a new one, or correct the address.`,
+  );
+}
+
+/** Only an owner may switch triggers off and add partitions; other rights don't suffice. */
+async function checkOwner(target: Queryable): Promise<void> {
+  const [other] = await target.query(
+    `select quote_ident(relname) as name, pg_get_userbyid(relowner) as owner,
+       current_user::text as self
+     from pg_class where relkind in ('r', 'p')
+       and relnamespace = quote_ident(current_schema())::regnamespace
+       and not pg_has_role(relowner, 'usage')
+     order by relname limit 1`,
+    [],
+  );
+  if (other === undefined) return;
+  const { name, owner, self } = other;
+  throw new Error(
+    `DATABASE_URL: the table ${name} belongs to ${owner}, whose rights the user ${self} doesn't have; copy as ${owner}, or create a new database.`,
+  );
 }
 
 const versionTable = "schema_migrations";
@@ -98,7 +127,7 @@ async function tablesOf(database: Queryable): Promise<Table[]> {
   const rows = await database.query(
     `with recursive tables as (
        select oid, relname from pg_class
-       where relkind = 'r' and relnamespace = current_schema()::regnamespace
+       where relkind = 'r' and relnamespace = quote_ident(current_schema())::regnamespace
      ), levels (oid, level) as (
        select oid, 0 from tables
        union
@@ -129,18 +158,8 @@ async function copiedTables(database: Queryable): Promise<Table[]> {
 async function lockEmpty(to: Transaction): Promise<void> {
   const names = (await tablesOf(to)).map(({ name }) => name);
   await to.query(`lock table ${names.join(", ")} in access exclusive mode`);
-  const used = await tablesInUse(to);
-  if (used.length > 0) throw databaseInUse(used);
+  await checkEmpty(to);
   await to.query(`delete from ${backfillTable}`);
-}
-
-export function databaseInUse(tables: readonly string[]): Error {
-  const more = tables.length > 5 ? ` and ${tables.length - 5} more` : "";
-  return new Error(
-    `DATABASE_URL: the database isn't empty (it has ${
-      tables.slice(0, 5).join(", ")
-    }${more}); create a new one, or correct the address.`,
-  );
 }
 
 async function checkVersion(to: Queryable, version: number): Promise<void> {
@@ -213,7 +232,7 @@ async function copyRows(
 async function copySequences(from: Queryable, to: Queryable): Promise<void> {
   const sequences = await from.query(
     `select quote_ident(relname) as name from pg_class
-     where relkind = 'S' and relnamespace = current_schema()::regnamespace`,
+     where relkind = 'S' and relnamespace = quote_ident(current_schema())::regnamespace`,
     [],
   );
   for (const { name } of sequences) {

@@ -2,11 +2,10 @@ import { type CommandResult, done } from "../admin/command.ts";
 import { mebibytes, openProgressBar, type ProgressBar } from "../admin/export_output.ts";
 import type { LogLines } from "../base/log.ts";
 import {
+  checkEmpty,
   type CopiedTable,
   copyDatabase,
   type CopySteps,
-  databaseInUse,
-  tablesInUse,
 } from "../database/copy_database.ts";
 import { openPostgres } from "../database/postgres/postgres.ts";
 import { adoptExports } from "../exports/store/adopt_exports.ts";
@@ -29,7 +28,7 @@ export async function copyToPostgres(
   if (!databaseUrl) {
     throw new Error("DATABASE_URL is missing: set it to the empty PostgreSQL database to copy to.");
   }
-  await checkUnused(databaseUrl.reveal());
+  await checkTarget(databaseUrl.reveal());
   const analyticsUrl = config.analyticsDatabaseUrl;
   const analyticsDatabaseUrl = analyticsUrl?.reveal() === databaseUrl.reveal()
     ? undefined
@@ -50,11 +49,10 @@ export async function copyToPostgres(
 }
 
 /** Checked before migrations write to a database that may be another program's, or another service's. */
-async function checkUnused(url: string): Promise<void> {
+async function checkTarget(url: string): Promise<void> {
   const database = await openPostgres(url);
   try {
-    const used = await tablesInUse(database);
-    if (used.length > 0) throw databaseInUse(used);
+    await checkEmpty(database);
   } finally {
     await database.close();
   }

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import { copyDatabase, type CopySteps, tablesInUse } from "../../src/database/copy_database.ts";
+import { checkEmpty, copyDatabase, type CopySteps } from "../../src/database/copy_database.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { createFairReads } from "../../src/database/fair_reads.ts";
@@ -112,6 +112,29 @@ const steps: CopySteps = {
   adapt: (to) => adoptExports(to, dataDir, true),
 };
 
+onPostgres(
+  "a copy needs a schema without tables of others, and a user with rights of their owner",
+  async (database) => {
+    const refuses = async (prepare: string, text: RegExp) => {
+      await assert.rejects(
+        database.transaction(async (tx) => {
+          await tx.query(prepare);
+          await checkEmpty(tx);
+        }),
+        text,
+      );
+    };
+    await refuses(
+      'create schema "app-Prod"; set local search_path = "app-Prod"; create table theirs (id int)',
+      /^Error: DATABASE_URL: the database isn't empty \(it has theirs\); create a new one/,
+    );
+    await refuses(
+      'create role "copier"; grant all on all tables in schema public to copier; set local role copier',
+      /^Error: DATABASE_URL: the table account_balances belongs to \w+, whose rights the user copier doesn't have; copy as/,
+    );
+  },
+);
+
 onPostgres("a copied database has the same rows, or after a failure none", async (target, open) => {
   await ensureMigrated(dataDir);
   const source = await openEmbedded(`${dataDir}/database`);
@@ -140,7 +163,7 @@ onPostgres("a copied database has the same rows, or after a failure none", async
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
       )
     ));
-    assert.deepEqual(await tablesInUse(other), []);
+    await checkEmpty(other);
 
     const copied = await copyDatabase(source, other, steps);
     assert.deepEqual(await contents(source), before, "the original is as it was");
