@@ -9,6 +9,7 @@ import {
 } from "../database/copy_database.ts";
 import { openPostgres } from "../database/postgres/postgres.ts";
 import { adoptExports } from "../exports/store/adopt_exports.ts";
+import { hasCalls } from "../records/store/calls.ts";
 import { copyPartitions } from "../records/store/partitions.ts";
 import { createServices } from "./application.ts";
 import type { Config } from "./config.ts";
@@ -34,6 +35,7 @@ export async function copyToPostgres(
     ? undefined
     : analyticsUrl;
   const embedded = { ...config, databaseUrl: undefined, analyticsDatabaseUrl, workers: 1 };
+  if (analyticsDatabaseUrl) await checkAnalytics(embedded, analyticsDatabaseUrl.reveal());
   await recoverJournal(embedded, at.printError);
   await using stack = new AsyncDisposableStack();
   const source = await openMain(embedded, stack);
@@ -56,6 +58,20 @@ async function checkTarget(url: string): Promise<void> {
   } finally {
     await database.close();
   }
+}
+
+/**
+ * Throws if only the embedded database has calls: they would be copied to `DATABASE_URL`, while the
+ * service looked for them at `ANALYTICS_DATABASE_URL`.
+ */
+async function checkAnalytics(embedded: Config, url: string): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const analytics = await openPostgres(url, { variable: "ANALYTICS_DATABASE_URL" });
+  stack.defer(() => analytics.close());
+  if (await hasCalls(analytics) || !await hasCalls(await openMain(embedded, stack))) return;
+  throw new Error(
+    "ANALYTICS_DATABASE_URL: this database has no calls, while the embedded one has some, which are copied to DATABASE_URL: leave it out here and at the start, or calls made so far won't be found.",
+  );
 }
 
 /** Stores the calls of the journal and returns the leases of a killed server, as a start does. */

@@ -134,6 +134,7 @@ async function continues(): Promise<void> {
     await refuses(undefined, /DATABASE_URL is missing/);
     await refuses("postgres://gateway:x@127.0.0.1:1/gateway", /DATABASE_URL: .*can't be reached/);
     await refusesTables(created.url, refuses);
+    await refusesNewAnalytics(env, created.url);
     await refusesStart({ ...env, DATABASE_URL: created.url });
     const done = await copy(created.url);
     assert.equal(done.code, 0, done.stderr);
@@ -247,6 +248,21 @@ async function refusesStart(env: Readonly<Record<string, string>>): Promise<void
   await Deno.remove(journal, { recursive: true });
   await Deno.rename(`${workers}/2/journal`, journal);
   await Deno.remove(workers, { recursive: true });
+}
+
+/** Calls would be copied to one database and looked for in the other; neither is written to. */
+async function refusesNewAnalytics(env: Readonly<Record<string, string>>, url: string) {
+  const elsewhere = { DATABASE_URL: url, ANALYTICS_DATABASE_URL: `${url}?application_name=calls` };
+  const { code, stderr } = await runAdminHere({
+    args: ["database", "copy"],
+    env: { ...env, ...elsewhere },
+  });
+  assert.match(stderr, /ANALYTICS_DATABASE_URL: this database has no calls, .* leave it out/);
+  assert.equal(code, 1);
+  const database = await openPostgres(url);
+  const tables = await database.query("select from pg_class where relname = 'interactions'");
+  assert.equal(tables.length, 0);
+  await database.close();
 }
 
 /** What continues from the copied state. */

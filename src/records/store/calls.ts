@@ -218,6 +218,14 @@ export function readCallKey(row: SqlRow): CallKey {
   return { transactionId: String(row.transaction_id), createdAt: row.created_at as Date };
 }
 
+/** Whether there are calls; false in a database without our tables. */
+export async function hasCalls(database: Queryable): Promise<boolean> {
+  const [table] = await database.query("select to_regclass('interactions') is null as missing");
+  if (table?.missing === true) return false;
+  const [row] = await database.query("select exists (select from interactions) as found");
+  return row?.found === true;
+}
+
 /** By the database's clock, which has written the rows of other processes too. */
 export async function isBusy(database: Queryable): Promise<boolean> {
   const [row] = await database.query(
