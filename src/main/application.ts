@@ -530,7 +530,7 @@ function closeInOrder(
   stack.defer(() => services.evals.evalRunner.close());
   stack.defer(() => services.background.backgroundRunner.close());
   stack.defer(() => services.webhooks.webhookSender.close());
-  stack.defer(() => services.refusalRecorder.flush().catch(() => {}));
+  stack.defer(() => services.refusalRecorder.close());
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
 }

@@ -26,7 +26,7 @@ export interface RateLimiter {
   tick(): Promise<void>;
   /** Whether another process may have answered a call of the account within the last hour. */
   isShared(accountId: number): Promise<boolean>;
-  /** Gives everything back; for the end of the process. */
+  /** Gives everything back, within five seconds; for the end of the process. */
   close(): Promise<void>;
 }
 
@@ -43,6 +43,8 @@ interface RateLimiterDeps {
 const maxQuietMs = 1_000;
 /** How long reports may hold up the next heartbeat. */
 const longestReportsMs = beatMs;
+/** How long a locked bucket may keep the process from ending. */
+const longestCloseMs = 5_000;
 /** How long a request waits for a token that the process issues while the store is away. */
 const maxWaitMs = 3_000;
 /** Max requests of one account that wait for such a token. */
@@ -104,6 +106,10 @@ class LeasingLimiter implements RateLimiter {
 
   /** Leases that can't be given back end by themselves. */
   async close(): Promise<void> {
+    await within(longestCloseMs, this.#returnAll(), undefined, this.#deps.setTimer);
+  }
+
+  async #returnAll(): Promise<void> {
     for (const account of this.#accounts.values()) {
       await account.close();
       if (this.#contact.isDown) return;

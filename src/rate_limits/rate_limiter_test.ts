@@ -125,7 +125,7 @@ Deno.test("a report that fails at a tick is that tick's failure", async () => {
   await limiter.tick();
 });
 
-Deno.test("heartbeats go on while the store hangs at a bucket", async () => {
+Deno.test("heartbeats go on, and the process ends, while the store hangs at a bucket", async () => {
   const timers = new FakeTimers();
   const { clock } = timers;
   const store = new MemoryBucket(free, () => clock.now().getTime()).store(() => "there");
@@ -152,6 +152,9 @@ Deno.test("heartbeats go on while the store hangs at a bucket", async () => {
     await ticked;
     assert.equal(beats, round);
   }
+  const closed = limiter.close();
+  timers.advance(5_000);
+  await closed;
 });
 
 Deno.test("at the end a store that is away is asked once, not for every account", async () => {

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import { ownText } from "../base/own_text.ts";
 import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
@@ -9,6 +10,8 @@ export interface RefusalRecorder {
   note(refusal: RefusedRequest): void;
   /** Writes what waits. Rejects if the store does; what waits then goes on waiting. */
   flush(): Promise<void>;
+  /** Writes what waits, within five seconds; for the end of the process. */
+  close(): Promise<void>;
   /** Refused requests that wait to be written. */
   readonly waiting: number;
 }
@@ -28,18 +31,21 @@ const maxKindsAnHour = 100;
 /** Max characters of texts that callers chose. */
 const maxParam = 200;
 const maxModel = 120;
+/** How long a locked count may keep the process from ending. */
+const longestCloseMs = 5_000;
 
 /**
  * Holds refused requests between the answer and the database: lists and counts in memory, bounded
  * by account, written in batches by a background job. A process that is killed loses those of its
  * last second.
  */
-export function createRefusalRecorder({ store, clock, log }: {
+export function createRefusalRecorder({ store, clock, log, setTimer = systemSetTimer }: {
   store: Pick<RefusalStore, "add">;
   clock: Pick<Clock, "monotonicMs">;
   log: Log;
+  setTimer?: SetTimer;
 }): RefusalRecorder {
-  return new Recorder(store, clock, log);
+  return new Recorder(store, clock, log, setTimer);
 }
 
 interface Allowance {
@@ -61,6 +67,7 @@ class Recorder implements RefusalRecorder {
     readonly store: Pick<RefusalStore, "add">,
     readonly clock: Pick<Clock, "monotonicMs">,
     readonly log: Log,
+    readonly setTimer: SetTimer,
   ) {}
 
   get waiting(): number {
@@ -86,6 +93,10 @@ class Recorder implements RefusalRecorder {
     if (this.waiting === 0) return;
     this.#flushing ??= this.#write().finally(() => this.#flushing = undefined);
     await this.#flushing;
+  }
+
+  async close(): Promise<void> {
+    await within(longestCloseMs, this.flush().catch(() => {}), undefined, this.setTimer);
   }
 
   async #write(): Promise<void> {

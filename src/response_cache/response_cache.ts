@@ -22,7 +22,7 @@ export interface ResponseCache {
   forget(accountId: number, transactionId: string): Promise<void>;
   /** Removes expired answers, and those beyond the limits of an account; a background job. */
   sweep(): Promise<void>;
-  /** Resolves when nothing is being written any more; for the end of the process. */
+  /** Waits until nothing is being written, at most five seconds; for the end of the process. */
   drain(): Promise<void>;
 }
 
@@ -56,6 +56,8 @@ export interface ResponseCacheDeps {
 
 /** How long a call waits for the store before it goes on without it. */
 const longestReadMs = 2000;
+/** How long a locked answer may keep the process from ending. */
+const longestDrainMs = 5000;
 /** An account is trimmed once this much was written for it, and by the background job. */
 const trimBytes = 32 * 1024 * 1024;
 const trimAnswers = 1000;
@@ -140,6 +142,10 @@ class SingleFlightCache implements ResponseCache {
   }
 
   async drain(): Promise<void> {
+    await within(longestDrainMs, this.#allWritten(), undefined, this.#deps.setTimer);
+  }
+
+  async #allWritten(): Promise<void> {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 

@@ -342,6 +342,15 @@ Deno.test("large answers of an account are trimmed once they come to 32 MiB", as
   assert.deepEqual(warned, ["the response cache could not be trimmed: RangeError"]);
 });
 
+Deno.test("an answer at which the store hangs holds up the end of the process for five seconds at most", async () => {
+  const { cache, store, timers } = setUp();
+  store.put = () => new Promise(() => {});
+  fillOf(await cache.find(query())).store(call, answerOf("yes"));
+  const drained = cache.drain();
+  timers.advance(5_000);
+  await drained;
+});
+
 Deno.test("only the first outcome that a call reports counts", async () => {
   const { cache } = setUp();
   const fill = fillOf(await cache.find(query()));
