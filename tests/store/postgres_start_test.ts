@@ -235,6 +235,9 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
       "default_transaction_isolation = 'serializable'",
       "bytea_output = 'escape'",
       "datestyle = 'German'",
+      "standard_conforming_strings = off",
+      "array_nulls = off",
+      "quote_all_identifiers = on",
       "statement_timeout = 50",
       "lock_timeout = 50",
       "idle_session_timeout = 50",
@@ -245,11 +248,13 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
   for (const one of [database, database.reads!]) {
     const [row] = await one.query(
       `select $1::bytea as bytes, $2::timestamptz as at,
-         current_setting('transaction_isolation') as isolation`,
+         current_setting('transaction_isolation') as isolation,
+         '\\d' as pattern, ('{NULL}'::text[])[1] as element, quote_ident('name') as name`,
       [new Uint8Array([0, 92, 255]), new Date(0)],
     );
     assert.deepEqual(row, {
       ...{ bytes: new Uint8Array([0, 92, 255]), at: new Date(0), isolation: "read committed" },
+      ...{ pattern: "\\d", element: null, name: "name" },
     });
   }
   const [bounds] = await database.query(

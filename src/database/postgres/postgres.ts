@@ -345,6 +345,10 @@ function sessionSettings(
     default_transaction_isolation: "read committed",
     // The format that `driverOptions` parses.
     bytea_output: "hex",
+    // Patterns with backslashes, arrays with nulls and names of tables mean what they say.
+    standard_conforming_strings: "on",
+    array_nulls: "on",
+    quote_all_identifiers: "off",
     // The more rows there are, the longer migrations, erasures, scrubs and exports take. One that
     // is cut off begins again, and would never end.
     statement_timeout: statementMs,
