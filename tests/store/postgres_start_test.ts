@@ -241,6 +241,7 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
       "statement_timeout = 50",
       "lock_timeout = 50",
       "idle_session_timeout = 50",
+      "synchronous_commit = off",
     ]
   ) await first.query(`alter database ${name} set ${setting}`);
   await first.close();
@@ -259,9 +260,10 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
   }
   const [bounds] = await database.query(
     `select current_setting('statement_timeout') as statement,
-       current_setting('lock_timeout') as lock, current_setting('idle_session_timeout') as idle`,
+       current_setting('lock_timeout') as lock, current_setting('idle_session_timeout') as idle,
+       current_setting('synchronous_commit') as commit`,
   );
-  assert.deepEqual(bounds, { statement: "0", lock: "0", idle: "0" });
+  assert.deepEqual(bounds, { statement: "0", lock: "0", idle: "0", commit: "on" });
   await database.close();
   await drop();
 });

@@ -356,12 +356,17 @@ function sessionSettings(
     // The pool ends idle sessions. If the server did, a query could be on its way to one.
     idle_session_timeout: 0,
   }).map(([name, value]) => `set ${name} = '${value}'`);
-  return [...settings, noTransactionTimeout].join(";");
+  return [...settings, conditionalSettings].join(";");
 }
 
-/** Conditional, since PostgreSQL 15 and 16 don't have the setting. */
-const noTransactionTimeout = `select set_config(name, '0', false)
-  from pg_settings where name = 'transaction_timeout'`;
+/**
+ * PostgreSQL 15 and 16 have no `transaction_timeout`. A commit that the server may lose would lose
+ * records, since the journal drops what is committed; other levels are the operator's choice.
+ */
+const conditionalSettings = `select
+    set_config(name, case name when 'transaction_timeout' then '0' else 'on' end, false)
+  from pg_settings where name = 'transaction_timeout'
+    or name = 'synchronous_commit' and setting = 'off'`;
 
 /** Moves the rows out of the result, which stays with its query: see `release`. */
 function takeAll(result: SqlRow[]): SqlRow[] {
