@@ -83,9 +83,10 @@ export interface Vendor {
   readonly compacts?: true;
   /**
    * The vendor's responses endpoint knows only functions and the tools that the vendor runs itself.
-   * OpenAI's other tools (`apply_patch`, `shell`, `namespace`, `tool_search`) are functions there.
+   * OpenAI's other tools (`apply_patch`, `shell`, `namespace`, `tool_search`, custom tools) are
+   * functions there.
    */
-  readonly lacksExtendedTools?: true;
+  readonly lacksExtensions?: true;
   /** Names of its models may begin with another vendor's name, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /**
@@ -234,7 +235,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-a",
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
-    lacksExtendedTools: true,
+    lacksExtensions: true,
     dialectHeaders: [],
     ownKeyHeaders: ["x-hf-*"],
     operations: {
@@ -258,6 +259,7 @@ const rows: readonly VendorRow[] = [
     ownKeyHeaders: ["openai-organization", "openai-project"],
     compacts: true,
     quirks: {
+      customTools: true,
       refuses: refusedByVendorB,
       efforts: effortsOfVendorB,
       newerTokenLimit: reasoningOfVendorB,
@@ -312,7 +314,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-g",
     baseUrl: "https://api.x.ai/v1",
     dialects: ["chat", "responses"],
-    lacksExtendedTools: true,
+    lacksExtensions: true,
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,

@@ -23,6 +23,7 @@ for (const name of names) {
       const { body, losses } = finish(dialects[name].encodeRequest(request, {
         model: models[name],
         maxOutputTokens: undefined,
+        quirks: { customTools: true },
       }));
       assert.deepEqual(losses, [], `seed ${seed}`);
       const wire: Record<string, unknown> = JSON.parse(JSON.stringify(body));

@@ -139,8 +139,8 @@ interface OptionalForms {
    * does.
    */
   asksForSummary?(body: unknown): boolean;
-  /** For a dialect with tools that not all its vendors know: whether a request has any. */
-  hasExtendedTools?(body: unknown): boolean;
+  /** For a dialect with tools or fields that not all its vendors know: whether a request has any. */
+  hasExtensions?(body: unknown): boolean;
   /** For a dialect that also has an endpoint for such summaries: the dialect as spoken there. */
   readonly compaction?: Dialect;
   /** Set on `compaction`: not every vendor of the dialect has that endpoint. */
@@ -379,11 +379,10 @@ export interface DialectQuirks {
   additiveReasoning?: boolean;
   /** Models that refuse the older name. Pass-through calls to them get the newer one. */
   newerTokenLimit?: RegExp;
-  /**
-   * Models that refuse thinking and calls without a signature; pass-through calls repair them
-   * (`UnsignedThinking`).
-   */
+  /** Models that refuse unsigned thinking and calls; pass-through calls repair them. */
   signedThinking?: RegExp;
+  /** It knows custom tools, in OpenAI's dialects; elsewhere they are functions. */
+  customTools?: true;
   /** Models of its chat endpoint that can be asked for images by `modalities`. */
   imageModels?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */

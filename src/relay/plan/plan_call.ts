@@ -80,9 +80,9 @@ export async function planCall(
   const mode = translationMode(caller);
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
-  const { compacts, lacksExtendedTools, dialects } = request.target.vendor;
+  const { compacts, lacksExtensions, dialects } = request.target.vendor;
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
-    (lacksExtendedTools && dialect.hasExtendedTools?.(request.body));
+    (lacksExtensions && dialect.hasExtensions?.(request.body));
   if (first === dialect.name && !isEmulated) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));

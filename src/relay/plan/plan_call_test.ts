@@ -84,6 +84,7 @@ Deno.test("vendors without OpenAI's own tools get them as functions, on their ow
         { input: "Go", tools: [{ type: "tool_search", execution: "client", parameters }] },
         "tool_search",
       ],
+      [{ input: "Go", tools: [{ type: "custom", name: "free" }] }, "free"],
     ] as const
   ) {
     const request = requestOf({ model: "m", ...body }, 1, "managed", {
@@ -96,6 +97,40 @@ Deno.test("vendors without OpenAI's own tools get them as functions, on their ow
     assert.doesNotMatch(plan.requestText, /additional_tools/);
   }
 });
+
+Deno.test("vendors get no field or item of Codex's that their endpoint refuses", async () => {
+  const clock = new FakeClock();
+  const deps = {
+    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
+    prices: { find: () => ({ rates: { perWebSearch: 1 } }), chatRefuses: () => [] },
+    storedResponses: { findReasoning: () => Promise.resolve([]) },
+  } as unknown as PlanDeps;
+  const question = { role: "user", content: "Go" };
+  const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "sealed" };
+  const note = { type: "agent_message", author: "a", content: [{ type: "input_text", text: "N" }] };
+  const search = { type: "web_search" };
+  for (
+    const [body, sent] of [
+      [{ input: "Go", tools: [{ ...search, external_web_access: true }] }, { tools: [search] }],
+      [{ input: [question, { ...thought, content: null }] }, { input: [question, thought] }],
+      [{ input: [question, note] }, { input: [question, { role: "user", content: "N" }] }],
+    ] as const
+  ) {
+    const request = requestOf({ model: "m", ...body }, 1, "managed", {
+      ...{ dialect: "responses", vendor: "vendor-g" },
+    });
+    const plan = await planCall(deps, request);
+    assert.deepEqual([plan.sameDialect, plan.losses], [false, []]);
+    const { input, tools } = JSON.parse(plan.requestText);
+    if ("tools" in sent) assert.deepEqual(tools, sent.tools);
+    else assert.deepEqual(input.map(plainItem), sent.input);
+  }
+});
+
+/** Returns a message with a single text in its short form. */
+function plainItem(item: { type: string; role: string; content: { text: string }[] }): object {
+  return item.type === "message" ? { role: item.role, content: item.content[0]!.text } : item;
+}
 
 Deno.test("a signature that the service wrote reaches no vendor, not even in strict mode", async () => {
   const clock = new FakeClock();

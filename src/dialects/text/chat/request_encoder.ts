@@ -7,6 +7,7 @@ import type {
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
+import { customAsFunctions } from "../../kernel/custom_tool.ts";
 import { defined } from "../../../base/defined.ts";
 import { formatSchema } from "../../kernel/format_schema.ts";
 import { functionSchema } from "../../kernel/function_schema.ts";
@@ -27,7 +28,8 @@ export function* encodeRequest(
   asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
-  const { request, losses } = withoutRefused(asked, target);
+  const { request: allowed, losses } = withoutRefused(asked, target);
+  const { request, customTools } = yield* customAsFunctions(allowed, target.quirks);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
   // Only OpenRouter and some open-model servers accept them.
@@ -68,7 +70,7 @@ export function* encodeRequest(
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   if (request.metadata) loseSetting(request, "metadata", "hint", losses);
-  return { body, losses, emulations: { ...noEmulations, toolNames, jsonUnwrap } };
+  return { body, losses, emulations: { ...noEmulations, toolNames, customTools, jsonUnwrap } };
 }
 
 /** The dialect's own form, for models that search before every answer. */

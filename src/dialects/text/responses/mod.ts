@@ -15,7 +15,7 @@ import { mediaFields, mustInline } from "./media.ts";
 import { fitToModel, upstreamPath, withoutRefused } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
-import { hasExtendedTools } from "./request/offered_tools.ts";
+import { hasExtensions } from "./request/offered_tools.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
@@ -30,7 +30,7 @@ const create: Dialect = {
   encodeRequest,
   hostedWork,
   asksForSummary,
-  hasExtendedTools,
+  hasExtensions,
   countHosted: (work) => readHostedUsage({ output: work }, {}),
   upstreamPath,
   promptFields: ["input", "instructions"],

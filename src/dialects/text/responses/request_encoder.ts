@@ -1,5 +1,6 @@
 import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalRequest, OutputFormat, Reasoning } from "../../kernel/canonical_request.ts";
+import { customAsFunctions } from "../../kernel/custom_tool.ts";
 import { defined } from "../../../base/defined.ts";
 import { formatSchema } from "../../kernel/format_schema.ts";
 import { effortOf } from "../../kernel/reasoning.ts";
@@ -23,7 +24,8 @@ export function* encodeRequest(
   asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
-  const { request, losses } = withoutRefused(asked, target);
+  const { request: allowed, losses } = withoutRefused(asked, target);
+  const { request, customTools } = yield* customAsFunctions(allowed, target.quirks);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
   loseSettings(request, lost, losses);
   const search = searchFor(request, target, losses);
@@ -57,7 +59,7 @@ export function* encodeRequest(
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body, losses, emulations: { ...noEmulations, toolNames, jsonUnwrap } };
+  return { body, losses, emulations: { ...noEmulations, toolNames, customTools, jsonUnwrap } };
 }
 
 /** Settings without a field in this dialect. */

@@ -18,7 +18,8 @@ function encode(fields: Partial<CanonicalRequest>) {
     paths: {},
     ...fields,
   };
-  return finish(encodeRequest(request, { model: "up-model", maxOutputTokens: undefined }));
+  const quirks = { customTools: true } as const;
+  return finish(encodeRequest(request, { model: "up-model", maxOutputTokens: undefined, quirks }));
 }
 
 function inputOf(turns: CanonicalRequest["turns"], more: Partial<CanonicalRequest> = {}) {

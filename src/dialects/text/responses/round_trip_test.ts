@@ -186,8 +186,9 @@ function pathless(value: unknown): unknown {
 Deno.test("decoding an encoded request gives the request again", () => {
   for (let seed = 1; seed <= runs; seed++) {
     const request = requestOf(new Random(seed));
+    const quirks = { customTools: true } as const;
     const { body, losses } = finish(
-      encodeRequest(request, { model: "m", maxOutputTokens: undefined }),
+      encodeRequest(request, { model: "m", maxOutputTokens: undefined, quirks }),
     );
     assert.deepEqual(losses, [], `seed ${seed}`);
     const sent = JSON.parse(JSON.stringify(body)) as unknown;

@@ -3,7 +3,7 @@ import { pushAll } from "../../../../base/lists.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
-import { customToolDescription } from "../../../kernel/custom_tool.ts";
+import { customToolDescription, customToolInput } from "../../../kernel/custom_tool.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { aliasToolNames, plainToolName } from "../../../kernel/tool_names.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
@@ -165,12 +165,7 @@ function writeFunction(tool: Tool, { facts, losses, room }: Writing): Record<str
 function writeCustom(tool: Tool): Record<string, unknown> {
   return {
     ...defined({ description: customToolDescription(tool) }),
-    input_schema: {
-      type: "object",
-      properties: { input: { type: "string", description: "The tool's input, as plain text." } },
-      required: ["input"],
-      additionalProperties: false,
-    },
+    input_schema: customToolInput,
   };
 }
 

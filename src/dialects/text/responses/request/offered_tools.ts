@@ -32,15 +32,23 @@ export function offeredTools(request: JsonRecord): OfferedTool[] {
   return offered;
 }
 
-/** Types of tools and items that only OpenAI knows, and that translation turns into functions. */
-const extended = /^(namespace|tool_search(_call|_output)?|additional_tools)$/;
+/** Types of tools and items that only OpenAI knows, and that translation writes in other words. */
+const extended =
+  /^(custom(_tool_call)?|namespace|tool_search(_call|_output)?|additional_tools|agent_message)$/;
 
-/** Whether a request offers tools that are functions for other vendors, or has items of them. */
-export function hasExtendedTools(body: unknown): boolean {
+/**
+ * Whether a request has tools, items or fields that some vendors of this dialect refuse, and that
+ * translation turns into functions and texts, or leaves out.
+ */
+export function hasExtensions(body: unknown): boolean {
   const { tools, input } = asRecord(body);
   const isExtended = ({ type }: JsonRecord) => typeof type === "string" && extended.test(type);
-  return recordsIn(tools).some((tool) => isExtended(tool) || codingTool(tool) !== undefined) ||
-    recordsIn(input).some((item) => isExtended(item) || isCodingCall(item));
+  return recordsIn(tools).some((tool) =>
+    isExtended(tool) || codingTool(tool) !== undefined || "external_web_access" in tool
+  ) ||
+    recordsIn(input).some((item) =>
+      isExtended(item) || isCodingCall(item) || (item.type === "reasoning" && item.content === null)
+    );
 }
 
 /** Whether the caller itself runs or ran this tool search, and not the vendor. */
