@@ -261,3 +261,24 @@ Deno.test("an answer that searched counts both of the vendor's tools", async () 
     assert.equal(tool_usage?.image_gen.total_tokens, 0);
   });
 });
+
+Deno.test("xAI and Hugging Face refuse the tools, items and fields that only OpenAI has", async () => {
+  const search = { type: "web_search", external_web_access: true };
+  const patched = { type: "custom_tool_call", call_id: "c", name: "apply_patch", input: "" };
+  const refused: [object, number][] = [
+    [{ tools: [{ type: "custom", name: "apply_patch" }] }, 422],
+    [{ tools: [{ type: "apply_patch" }] }, 422],
+    [{ tools: [{ type: "namespace", name: "n", tools: [WEATHER] }] }, 422],
+    [{ input: [{ role: "user", content: "Hi" }, patched] }, 422],
+    [{ input: [{ type: "reasoning", summary: [], content: null }] }, 422],
+  ];
+  for (const label of ["vendor-a", "vendor-g"] as const) {
+    await withClient(label, async (client, model) => {
+      const searches = [{ tools: [search] }, label === "vendor-g" ? 400 : 422] as const;
+      for (const [fields, status] of [...refused, searches]) {
+        const body = { model, input: "Hi", ...fields };
+        await assert.rejects(client.responses.create(body as never), { status });
+      }
+    });
+  }
+});

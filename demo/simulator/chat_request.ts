@@ -193,7 +193,7 @@ function checkTools(body: JsonObject, isStrict: boolean): void {
   }
   tools.forEach((tool, index) => {
     const path = `tools[${index}].function`;
-    if (tool.type === "custom" && asObject(tool.custom)) return;
+    if (isStrict && tool.type === "custom" && asObject(tool.custom)) return;
     if (tool.type === "web_search" && !isStrict) return;
     if (tool.type !== "function") {
       throw invalid(`tools[${index}].type`, "invalid_value", `Invalid value: '${tool.type}'.`);

@@ -52,6 +52,8 @@ export interface ChatVendor {
   refusedWhenReasoning: Readonly<Record<string, number | null>>;
   /** At the responses endpoint reasoning comes as plain text, as servers of open models give it. */
   hasRawReasoning?: true;
+  /** Types of the tools that the endpoint knows; absent: all. */
+  responsesTools?: readonly string[];
   /** There, reasoning has a status, as other items have. */
   hasReasoningStatus?: true;
   usage(counts: Counts, model: ChatModel): JsonObject;

@@ -41,6 +41,7 @@ export const VENDOR_A: ChatVendor = {
   isStrict: false,
   reasoning: "content",
   hasRawReasoning: true,
+  responsesTools: ["function", "mcp"],
   hasReasoningStatus: true,
   usageChunk: "asked",
   cachesFromTokens: 1024,
@@ -178,6 +179,10 @@ export const VENDOR_G: ChatVendor = {
   otherModels: [],
   isStrict: false,
   reasoning: "content",
+  responsesTools: [
+    ...["function", "web_search", "x_search", "image_generation", "collections_search", "shell"],
+    ...["file_search", "code_execution", "code_interpreter", "mcp"],
+  ],
   hasReasoningStatus: true,
   usageChunk: "always",
   cachesFromTokens: 1,

@@ -22,6 +22,7 @@ import {
   checkResponsesRequest,
   itemsOf,
   readResponsesPrompt,
+  refuseExtensions,
   requireCompacted,
   requireCounted,
 } from "./responses_request.ts";
@@ -100,6 +101,7 @@ async function create(
   body = bodyOf(exchange),
 ): Promise<Response> {
   checkResponsesRequest(body, vendor.isStrict);
+  if (vendor.responsesTools) refuseExtensions(body, vendor.responsesTools);
   const model = findModel(vendor, body.model);
   if (vendor.isStrict) refuseMarks(body, model.id);
   if (model.isReasoning) refuseForReasoning(body, vendor);

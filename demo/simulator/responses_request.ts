@@ -54,6 +54,34 @@ export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void
   }
 }
 
+/** Throws a 422 Problem for OpenAI's own tools, items and fields, as xAI does. */
+export function refuseExtensions(body: JsonObject, known: readonly string[]): void {
+  for (const tool of objectsIn(body.tools)) {
+    const type = asText(tool.type);
+    if (!known.includes(type)) {
+      const variants = known.map((one) => `\`${one}\``).join(", ");
+      throw undecodable(`tools: unknown variant \`${type}\`, expected one of ${variants}`);
+    }
+    if ("external_web_access" in tool) {
+      throw new Problem(400, "Argument not supported: external_web_access");
+    }
+  }
+  for (const item of objectsIn(body.input)) {
+    if (
+      extensions.test(asText(item.type)) || (item.type === "reasoning" && item.content === null)
+    ) {
+      throw undecodable("data did not match any variant of untagged enum ModelInput");
+    }
+  }
+}
+
+const extensions =
+  /^(custom_tool|apply_patch|local_shell|tool_search)_|^(additional_tools|agent_message)$/;
+
+function undecodable(message: string): Problem {
+  return new Problem(422, `Failed to deserialize the JSON body into the target type: ${message}`);
+}
+
 /** Throws a 400 Problem for a field that a request to count tokens can't have. */
 export function requireCounted(body: JsonObject): void {
   require(body, COUNT_BODY, "", true);
