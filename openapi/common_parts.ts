@@ -62,11 +62,11 @@ export const commonParameters = {
     name: "X-Translation-Mode",
     in: "header",
     description:
-      "What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.",
+      "What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.",
     // `allOf` keeps the reference page from sending the first value of a plain enum by default.
     schema: {
       allOf: [
-        { type: "string", enum: ["strict", "lenient"] },
+        { type: "string", enum: ["strict", "lenient", "default"] },
         {
           description:
             "What to do with fields the vendor can't take: refuse (`strict`) or drop and report (`lenient`).",

@@ -5797,9 +5797,9 @@ export type SessionId = string;
 export type UserId = string;
 
 /**
- * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+ * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
  */
-export type TranslationMode = ('strict' | 'lenient') & unknown;
+export type TranslationMode = ('strict' | 'lenient' | 'default') & unknown;
 
 /**
  * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
@@ -5837,9 +5837,9 @@ export type CreateChatCompletionData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -5986,9 +5986,9 @@ export type CreateResponseData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -6139,9 +6139,9 @@ export type CompactResponseData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -6721,9 +6721,9 @@ export type CreateMessageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -6991,9 +6991,9 @@ export type GenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -7145,9 +7145,9 @@ export type StreamGenerateContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -7434,9 +7434,9 @@ export type CreateEmbeddingData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -7583,9 +7583,9 @@ export type PredictData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -7737,9 +7737,9 @@ export type EmbedContentData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -7891,9 +7891,9 @@ export type BatchEmbedContentsData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -8393,9 +8393,9 @@ export type GenerateImageData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -8538,9 +8538,9 @@ export type GenerateSpeechData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -13024,9 +13024,9 @@ export type CreateChatCompletionVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -13169,9 +13169,9 @@ export type CreateResponseVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -13318,9 +13318,9 @@ export type CompactResponseVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -13892,9 +13892,9 @@ export type CreateImageVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -14037,9 +14037,9 @@ export type CreateEmbeddingVendorAData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -14390,9 +14390,9 @@ export type CreateChatCompletionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -14535,9 +14535,9 @@ export type CreateResponseVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -14684,9 +14684,9 @@ export type CompactResponseVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -15258,9 +15258,9 @@ export type CreateImageVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -15403,9 +15403,9 @@ export type CreateImageEditVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -15548,9 +15548,9 @@ export type CreateSpeechVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -15693,9 +15693,9 @@ export type CreateTranscriptionVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -15838,9 +15838,9 @@ export type CreateEmbeddingVendorBData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -16191,9 +16191,9 @@ export type CreateMessageVendorCData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -16680,9 +16680,9 @@ export type GenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -16830,9 +16830,9 @@ export type StreamGenerateContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -17111,9 +17111,9 @@ export type PredictVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -17261,9 +17261,9 @@ export type EmbedContentVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -17411,9 +17411,9 @@ export type BatchEmbedContentsVendorDData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -17769,9 +17769,9 @@ export type CreateChatCompletionVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -17914,9 +17914,9 @@ export type CreateResponseVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -18063,9 +18063,9 @@ export type CompactResponseVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -18637,9 +18637,9 @@ export type CreateEmbeddingVendorEData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -18990,9 +18990,9 @@ export type CreateChatCompletionVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -19135,9 +19135,9 @@ export type CreateImageVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -19280,9 +19280,9 @@ export type CreateSpeechVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -19425,9 +19425,9 @@ export type CreateEmbeddingVendorFData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -19778,9 +19778,9 @@ export type CreateChatCompletionVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -19923,9 +19923,9 @@ export type CreateImageVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */
@@ -20068,9 +20068,9 @@ export type CreateImageEditVendorGData = {
          */
         'X-User-ID'?: string;
         /**
-         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, fields that change the meaning are a 400; a key may set another default. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
          */
-        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
         /**
          * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
          */

@@ -292,7 +292,7 @@ export function translationMode(caller: CallContext): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;
-  throw invalidValue("X-Translation-Mode", "expected 'strict' or 'lenient'");
+  throw invalidValue("X-Translation-Mode", "expected 'strict', 'lenient' or 'default'");
 }
 
 /**
