@@ -174,6 +174,7 @@ export function workerEnvironment(
 export function parseConfig(environment: Environment): Config {
   const read = new EnvironmentReader(environment);
   const oauth = oauthSettings(read);
+  const workers = read.integer("WORKERS", { min: 1, max: 64 }) ?? 1;
   const config: Config = {
     host: read.host("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
@@ -201,8 +202,7 @@ export function parseConfig(environment: Environment): Config {
     bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 24 * 1024 * 1024,
     payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
-    journalMaxBytes: read.integer("JOURNAL_MAX_BYTES", { min: 2 ** 16, max: 2 ** 50 }) ??
-      4 * 1024 ** 3,
+    journalMaxBytes: journalLimit(read, workers),
     connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
     firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
     idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,
@@ -228,7 +228,7 @@ export function parseConfig(environment: Environment): Config {
     telemetry: telemetrySettings(read),
     logFormat: read.oneOf("LOG_FORMAT", ["text", "json"]) ?? "text",
     notifySocket: read.text("NOTIFY_SOCKET"),
-    workers: read.integer("WORKERS", { min: 1, max: 64 }) ?? 1,
+    workers,
     program: programOf(read),
     worker: workerSettings(read),
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
@@ -240,6 +240,12 @@ export function parseConfig(environment: Environment): Config {
   refuseBarePlainHttp(config);
   refuseEmbeddedWorkers(config);
   return config;
+}
+
+/** Reads `JOURNAL_MAX_BYTES`, which is divided among the workers: each share must be enough for one. */
+function journalLimit(read: EnvironmentReader, workers: number): number {
+  const range = { min: workers * 2 ** 16, max: 2 ** 50 };
+  return read.integer("JOURNAL_MAX_BYTES", range) ?? 4 * 1024 ** 3;
 }
 
 /** Reads `BASE_URL`. The dashboard's pages and cookies are at the root, so it has no path. */

@@ -97,6 +97,14 @@ const wholeNumbers: Wrong[] = [
   },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
   { set: { JOURNAL_MAX_BYTES: "4" }, says: /^JOURNAL_MAX_BYTES=4 .*from 65536 to/ },
+  {
+    set: {
+      JOURNAL_MAX_BYTES: "131071",
+      WORKERS: "2",
+      DATABASE_URL: "postgres://localhost/gateway",
+    },
+    says: /^JOURNAL_MAX_BYTES=131071 .*from 131072 to/,
+  },
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
     set: { HTTP_PORT: "99999", TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile },
