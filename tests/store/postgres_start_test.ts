@@ -96,6 +96,22 @@ Deno.test("an IPv6 address in the URL is connected to", async () => {
   await refused(`postgres://user:${password}@[::1]:1/x`, reached);
 });
 
+Deno.test("an IPv6 address without a port takes that of PGPORT", {
+  ignore: Deno.networkInterfaces().every(({ family }) => family !== "IPv6"),
+}, async () => {
+  using listener = Deno.listen({ hostname: "::1", port: 0 });
+  const { PGPORT } = Deno.env.toObject();
+  Deno.env.set("PGPORT", String(listener.addr.port));
+  const accepted = listener.accept();
+  await refused(
+    `postgres://user:${password}@[::1]/x`,
+    /at \[::1\] can't be reached \(CONNECT_TIMEOUT/,
+  );
+  (await accepted).close();
+  if (PGPORT === undefined) Deno.env.delete("PGPORT");
+  else Deno.env.set("PGPORT", PGPORT);
+});
+
 Deno.test("a certificate that is not trusted is not reported as an unreachable server", async () => {
   await using server = encryptedServer("S");
   await refused(server.address, /certificate is not accepted \([A-Z_]+\); set DENO_CERT/);

@@ -161,9 +161,10 @@ class Session implements Connection {
     this.#timeouts = timeouts;
     this.#server = server;
     this.#settings = sessionSettings(timeouts, statementMs);
-    this.#sql = postgres(url, {
+    const address = driverAddress(url);
+    this.#sql = postgres(address.url, {
       ...driverOptions,
-      ...socketOption(url),
+      ...address.socketOption,
       // `ready` has its own timeout.
       connect_timeout: 60 + timeouts.connectMs / 1000,
       onclose: () => {
@@ -417,13 +418,14 @@ export function openPostgresSocket({ host: [host], port: [port], path }: DriverA
   return Object.assign(socket, { host, port, _host: host });
 }
 
-function socketOption(url: string) {
-  const { hostname, port } = new URL(url);
-  // The driver cuts an IPv6 address off at its first colon.
-  const own = hostname.startsWith("[")
-    ? { host: [hostname.slice(1, -1)], port: [Number(port || 5432)] }
-    : {};
-  return { socket: (address: DriverAddress) => openPostgresSocket({ ...address, ...own }) };
+/** What the driver is told of a URL: it would cut an IPv6 address off at its first colon. */
+function driverAddress(url: string) {
+  const { hostname } = new URL(url);
+  if (!hostname.startsWith("[")) return { url, socketOption: { socket: openPostgresSocket } };
+  const host = [hostname.slice(1, -1)];
+  const socket = (address: DriverAddress) => openPostgresSocket({ ...address, host });
+  const named = Object.assign(new URL(url), { hostname: "localhost" });
+  return { url: named.href, socketOption: { socket } };
 }
 
 /** The address, as the driver has read it from the URL and the environment. */
