@@ -250,6 +250,10 @@ outage(
       assert.equal(await outcome(database.ping()), "store_unavailable");
       const reading = database.query("select pg_sleep(1)", []);
       await untilSleeping(database, 1);
+      for (const { query } of [database, database.reads!]) {
+        assert.equal(await outcome(insert(database, 1)), "store_unavailable");
+        await query("select 1", []);
+      }
       assert.equal(await outcome(insert(database, 1)), "store_unavailable");
       await reading;
       // The address leads to the new primary, and nobody has closed the sessions with the old one.

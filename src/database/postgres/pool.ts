@@ -30,7 +30,7 @@ export class Pool<C extends Connection> {
   /** How many of `#free`, from its start, have been lent to nobody since the last sweep. */
   #unused = 0;
   #sweep: ReturnType<typeof setTimeout> | undefined;
-  /** Connections that were lent when the server was lost, and are not lent again. */
+  /** Connections that were lent at a `renew`, and are not lent again. */
   readonly #outdated = new WeakSet<C>();
   readonly #waiting = new Set<PromiseWithResolvers<C>>();
   #away: { thrown: unknown; timer: ReturnType<typeof setTimeout> } | undefined;
@@ -60,12 +60,17 @@ export class Pool<C extends Connection> {
     }
   }
 
-  /** The server was found unreachable, or is the wrong one: older connections are not lent again. */
+  /** The server was found unreachable, or is the wrong one: requests fail at once for a while. */
   lost(thrown: unknown): void {
-    for (const connection of this.#all) this.#outdated.add(connection);
-    this.#dropFree(this.#free.length);
+    this.renew();
     this.#setAway(thrown);
     this.#failWaiting(thrown);
+  }
+
+  /** Older connections are not lent again. */
+  renew(): void {
+    for (const connection of this.#all) this.#outdated.add(connection);
+    this.#dropFree(this.#free.length);
   }
 
   /** Stops lending, waits a while for lent connections, and ends all sessions. */

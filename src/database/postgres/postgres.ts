@@ -87,7 +87,11 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
 function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Database {
   let probing: Promise<void> | undefined;
   const lose = (thrown: unknown) => {
-    for (const each of [pool, readers]) each.lost(thrown);
+    for (const each of [pool, readers]) {
+      // A server that accepts no writes still answers reads.
+      if (codeOf(thrown) === readOnly) each.renew();
+      else each.lost(thrown);
+    }
   };
   const probe = async () => {
     const connection = createConnection();
