@@ -19,6 +19,8 @@ const longestTurnMs = 500;
  * a call would take time in proportion to the square of their number.
  */
 const lookEveryMs = 50;
+/** Once an operation of the store takes this long, no request waits for it. */
+const overdueMs = 10_000;
 
 const done = Promise.resolve();
 
@@ -55,6 +57,9 @@ export abstract class LeaseQueue<Request, Result> {
 
   /** The next operation of the store, for requests that wait or ahead of need. */
   protected abstract next(): (() => Promise<void>) | undefined;
+
+  /** The error of requests that the store has not answered in time. */
+  protected abstract overdue(): unknown;
 
   /** Whether this key can be forgotten without losing anything. */
   protected abstract get isUnused(): boolean;
@@ -135,11 +140,17 @@ export abstract class LeaseQueue<Request, Result> {
     }
   }
 
-  /** Runs an operation. When it has become slow, waiting requests that are covered are served. */
+  /**
+   * Runs an operation. When it has become slow, waiting requests that are covered are served; when
+   * it is overdue, the others are refused. A store that is reachable may still not answer, as while
+   * a lock is held or no standby acknowledges a commit.
+   */
   async #timed(operation: () => Promise<void>): Promise<void> {
+    const startMs = this.nowMs;
     const look = () => {
       this.#isSlow = true;
       this.serveWaiters();
+      if (this.nowMs - startMs >= overdueMs) this.refuse(() => this.overdue());
       cancel = this.setTimer(lookEveryMs, look);
     };
     let cancel = this.setTimer(longestTurnMs, look);

@@ -33,6 +33,10 @@ class Units extends LeaseQueue<number, number> {
     return () => Promise.resolve(void (this.free = 0));
   }
 
+  protected overdue(): Error {
+    return new Error("overdue");
+  }
+
   protected get isUnused(): boolean {
     return this.free === 0;
   }
@@ -106,6 +110,22 @@ Deno.test("behind a slow store requests are served as soon as the lease covers t
   queue.answer.resolve(9);
   await Promise.all(waiting);
   assert.deepEqual([order, timers.pending], [[1, 5, 9], 0]);
+});
+
+Deno.test("behind a store that doesn't answer, only what the lease covers goes on", async () => {
+  const timers = new FakeTimers();
+  const queue = units(timers);
+  const early = queue.request(9);
+  timers.advance(9_999);
+  const late = queue.request(1);
+  timers.advance(100);
+  for (const request of [early, late]) await assert.rejects(request, /overdue/);
+  queue.free = 1;
+  assert.equal(await queue.request(1), 1);
+  const next = queue.request(2);
+  queue.answer.resolve(3);
+  assert.equal(await next, 2);
+  assert.deepEqual([queue.asked, queue.free, timers.pending], [[[9]], 1, 0]);
 });
 
 Deno.test("behind a slow store a request costs the same however many wait", async () => {

@@ -228,6 +228,10 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
     this.#deps.onFailure(this.accountId, thrown);
   }
 
+  protected overdue(): Fault {
+    return new Fault("store_unavailable", { note: "a lease's request is not answered" });
+  }
+
   protected get isUnused(): boolean {
     return !this.#unconfirmed && this.#returns.length === 0 && this.lease.isEmpty(this.nowMs);
   }

@@ -255,7 +255,7 @@ Deno.test("a balance that the store hangs at holds up the next tick for a second
       take: (request) => request.accountId === account ? real.take(request) : new Promise(() => {}),
     }),
   });
-  void balances.reserve(2, cent);
+  const hanging = assert.rejects(balances.reserve(2, cent), { code: "store_unavailable" });
   await balances.reserve(account, cent);
   const ticked = balances.tick();
   await settleDown();
@@ -266,6 +266,7 @@ Deno.test("a balance that the store hangs at holds up the next tick for a second
   await settleDown();
   const [lease] = [...store.leases.values()];
   assert.equal(lease!.expiresMs, timers.clock.monotonicMs() + 150_000);
+  await hanging;
 });
 
 Deno.test("a balance that the store hangs at holds up the end of the process for five seconds at most", async () => {

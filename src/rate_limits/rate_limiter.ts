@@ -227,6 +227,10 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     return isUsed && this.#isLow(nowMs) ? () => this.#report({ needed: 0 }) : undefined;
   }
 
+  protected overdue(): Fault {
+    return new Fault("store_unavailable", { note: "a lease's request is not answered" });
+  }
+
   protected get isUnused(): boolean {
     const { nowMs } = this;
     return nowMs - this.#usedAtMs >= this.#deps.leaseMs && !this.lease.isLive(nowMs);
