@@ -59,10 +59,11 @@ Deno.test("pitfall 84: a call in one chunk keeps its arguments", () => {
 
 Deno.test("pitfall 85: reasoning is a thinking block, closed before the text", () => {
   const stream = chatAnswer([{ reasoning_content: "hm" }, { content: "so" }], "stop");
-  assert.deepEqual(shape(wire(passage, stream)).slice(0, 5), [
+  assert.deepEqual(shape(wire(passage, stream)).slice(0, 6), [
     "message_start",
     "content_block_start thinking",
     "content_block_delta thinking_delta",
+    "content_block_delta signature_delta",
     "content_block_stop",
     "content_block_start text",
   ]);

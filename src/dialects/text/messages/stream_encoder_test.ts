@@ -164,6 +164,7 @@ Deno.test("reasoning is a thinking block of its own, closed before the text", ()
     "message_start",
     "thinking",
     "hmm",
+    "",
     "content_block_stop",
     "text",
     "yes",
@@ -182,7 +183,7 @@ Deno.test("reasoning stays away from a caller who asked not to see it", () => {
   assert.deepEqual(summary(text), ["message_start", "end_turn", "message_stop"]);
 });
 
-Deno.test("signatures of this dialect come just before the stop, foreign ones not at all", () => {
+Deno.test("signatures of this dialect come just before the stop, others as an empty one", () => {
   const own = { dialect: "messages", kind: "signature", value: "sig" } as const;
   const foreign = { dialect: "generate", kind: "thoughtSignature", value: "theirs" } as const;
   const redacted = { dialect: "messages", kind: "redacted", value: "xyz" } as const;
@@ -197,6 +198,9 @@ Deno.test("signatures of this dialect come just before the stop, foreign ones no
     { type: "block-end", choice: 0, block: 2, opaque: foreign },
     begin(3, { kind: "reasoning" }),
     { type: "block-end", choice: 0, block: 3, opaque: redacted },
+    begin(4, { kind: "reasoning" }),
+    say(4, "so"),
+    { type: "block-end", choice: 0, block: 4, opaque: foreign },
     finish("stop"),
   ]);
   assert.deepEqual(summary(text), [
@@ -209,6 +213,10 @@ Deno.test("signatures of this dialect come just before the stop, foreign ones no
     "sig",
     "content_block_stop",
     "redacted_thinking",
+    "content_block_stop",
+    "thinking",
+    "so",
+    "",
     "content_block_stop",
     "end_turn",
     "message_stop",

@@ -115,10 +115,14 @@ export class BlockWriter {
 
   /**
    * Writes the vendor's signature; if there is no text, the block consists only of the signature.
+   * Another vendor's thinking gets an empty one, since some clients read it from this event alone
+   * and would send the block back without it.
    */
   #seal(event: BlockEndEvent | undefined, index: number): string {
     const opaque = event?.opaque;
-    if (opaque?.dialect !== "messages") return "";
+    if (opaque?.dialect !== "messages") {
+      return this.isOpen ? delta(index, { type: "signature_delta", signature: "" }) : "";
+    }
     if (opaque.kind === "redacted") {
       return this.isOpen
         ? ""
