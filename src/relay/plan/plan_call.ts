@@ -27,7 +27,7 @@ import { inlineMedia } from "./inline_media.ts";
 import type { TextPlan } from "./text_plan.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
-import { translate } from "./translation.ts";
+import { enforceTranslationMode, translate } from "./translation.ts";
 import { readVendorError } from "../../dialects/kernel/vendor_error.ts";
 import { parsing } from "../../base/heavy_json.ts";
 import { defined } from "../../base/defined.ts";
@@ -91,6 +91,8 @@ export async function planCall(
     dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks))
   );
   checkSettings(read);
+  // Before an encoder finds that what is left of a message is empty.
+  enforceTranslationMode(read.unsupported, mode);
   const isMoved = first !== dialect.name && dialects.includes(dialect.name);
   const decoded = isMoved ? withoutReasoningSummaries(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));

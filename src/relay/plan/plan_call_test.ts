@@ -163,6 +163,22 @@ Deno.test("a signature that the service wrote reaches no vendor, not even in str
 });
 
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
+Deno.test("a message with nothing but an unknown part is refused by the part's path", async () => {
+  const clock = new FakeClock();
+  const deps = {
+    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
+    prices: { find: () => undefined, chatRefuses: () => [] },
+  } as unknown as PlanDeps;
+  // CrewAI sends the parts of chat to the responses endpoint, too.
+  const content = [{ type: "text", text: "Go" }];
+  const body = { model: "m", input: [{ role: "user", content }] };
+  for (const vendor of ["vendor-c", "vendor-d"]) {
+    const request = requestOf(body, 1, "managed", { dialect: "responses", vendor });
+    const param = "input[0].content[0]";
+    await assert.rejects(planCall(deps, request), { code: "unsupported_parameter", param });
+  }
+});
+
 function requestOf(
   body: { model: string },
   accountId: number,
