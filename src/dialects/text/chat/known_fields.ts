@@ -104,6 +104,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   },
   reasoning: { effort: true, max_tokens: true, exclude: true },
   stream_options: { include_usage: true },
+  usage: { include: true },
 };
 
 /** Whether the vendor, not the caller, runs this tool, or the tool that this choice names. */

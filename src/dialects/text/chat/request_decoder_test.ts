@@ -50,3 +50,7 @@ Deno.test("null and an empty text are not set", () => {
   const body = Object.fromEntries(names.map((name) => [name, null]));
   assert.deepEqual(decoded({ ...body, verbosity: "", reasoning_effort: "" }), decoded({}));
 });
+
+Deno.test("OpenRouter's flag for a stream's usage is carried", () => {
+  assert.deepEqual(decoded({ stream: true, usage: { include: true } }).unsupported, []);
+});

@@ -27,7 +27,8 @@ export function readRequest(body: unknown): RequestFacts {
   return {
     model: String(request.model),
     stream: request.stream === true,
-    wantsStreamUsage: options.include_usage === true,
+    // OpenRouter's clients ask for it with `usage`.
+    wantsStreamUsage: options.include_usage === true || asRecord(request.usage).include === true,
     ...readSafetyUser(request),
     maxOutputTokens: bounds.length > 0 ? greatest(bounds) * choices : undefined,
     ...(hasOlderLimit(request) ? { limitRename: "max_tokens=max_completion_tokens" } : {}),

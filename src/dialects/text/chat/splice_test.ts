@@ -90,6 +90,8 @@ const flags: [Record<string, unknown>, boolean, boolean][] = [
   [{ stream: true, stream_options: { include_usage: false } }, true, false],
   [{ stream: true, stream_options: { include_usage: null } }, true, false],
   [{ stream: true, stream_options: { include_usage: true } }, true, true],
+  [{ stream: true, usage: { include: false } }, true, false],
+  [{ stream: true, usage: { include: true } }, true, true],
 ];
 for (const [body, stream, usage] of flags) {
   Deno.test(`${JSON.stringify(body)}: stream ${stream}, usage shown ${usage}`, () => {
