@@ -125,8 +125,10 @@ export const getEval = defineContract({
   query: z.strictObject(page),
   answer: z.strictObject({
     ...runFields,
-    filters: z.unknown().describe("Filters of the request."),
-    graders: z.unknown().describe("Filters of the request."),
+    filters: z.unknown().describe(
+      "Filters of the request; null for values of `user_id`, `session_id` and `request_id`, which are not stored.",
+    ),
+    graders: z.unknown().describe("Graders of the request."),
     results: z.array(result).describe("By stored interaction and grader."),
     next,
   }).openapi("EvalRunWithResults"),

@@ -156,7 +156,9 @@ const evalRunTable = {
   api_key_id: word("Id of the service key."),
   name: textOrNull("The caller's name for it."),
   model: text("The evaluated model."),
-  filters: json("Which stored interactions it takes."),
+  filters: json(
+    "Which stored interactions it takes; null for values of `user_id`, `session_id` and `request_id`, which are not stored.",
+  ),
   graders: json("Graders that judge the answers."),
   state: oneOf(["queued", "running", "done", "failed", "cancelled"], "State of the run."),
   counts: json("Figures of the run so far."),

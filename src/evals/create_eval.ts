@@ -60,7 +60,7 @@ export async function startEval(
     apiKeyId: key.id,
     name: body.name ?? null,
     model: body.model,
-    filtersText: JSON.stringify(body.filters),
+    filtersText: JSON.stringify(withoutPersons(body.filters)),
     graders: body.graders,
     select,
     limit: body.limit,
@@ -161,6 +161,19 @@ async function checkGraders(
     const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
     throw invalidValue(param, `${problem}`);
   }
+}
+
+/** Columns whose values callers choose for a person, a conversation or a request. */
+const personal = new Set(["user_id", "session_id", "request_id"]);
+
+/**
+ * Returns the filters as they are stored: null in place of values that may name a person. A run
+ * stays when that person's data is erased, and its calls are chosen at once, so nothing needs them.
+ */
+function withoutPersons(filters: EvalRequest["filters"]): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(filters).map(([column, value]) => [column, personal.has(column) ? null : value]),
+  );
 }
 
 /** Returns the query for the stored calls that a run evaluates. */

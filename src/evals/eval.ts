@@ -28,7 +28,7 @@ export interface EvalRun {
   apiKeyId: string;
   name: string | null;
   model: string;
-  /** The JSON text of the request's filters. */
+  /** The JSON text of the request's filters, with null for values that may name a person. */
   filtersText: string;
   graders: readonly Grader[];
   state: EvalState;

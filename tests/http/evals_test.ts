@@ -157,6 +157,7 @@ Deno.test("a picture that stands apart from its payload goes along when it is as
   });
   const run = await finished(service(), id);
   assert.deepEqual([run.counts.total, run.counts.passed], [1, 1], JSON.stringify(run.results));
+  assert.deepEqual(run.filters, { user_id: null }, "the run stays when that user is erased");
   const sent = service().simulators.requests("vendor-c").at(-1);
   assert.ok(JSON.stringify(sent).includes(data.slice(0, 1000)), "vendor-c got the picture");
 });
@@ -172,6 +173,7 @@ Deno.test("a compacted conversation is compacted again, and judged by its summar
   const { eval_run_id: id } = await create(service(), { ...hello, filters, graders });
   const run = await finished(service(), id);
   assert.deepEqual([run.counts.total, run.counts.passed], [1, 1], JSON.stringify(run.results));
+  assert.deepEqual(run.filters, { user_id: null }, "the run stays when that user is erased");
   const sent = service().simulators.requests("vendor-c").at(-1);
   assert.match(JSON.stringify(sent), /Write a summary of this whole conversation/);
   // OpenAI's own summary is sealed: nothing of it can be compared.

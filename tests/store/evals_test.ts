@@ -43,6 +43,27 @@ eachDatabase(
   },
 );
 
+eachDatabase("runs stored earlier lose filter values that may name a person", async (database) => {
+  const world = await openEvalWorld(database);
+  const upgraded = async (filters: unknown) => {
+    const id = await world.create();
+    await database.query("update eval_runs set filters = $2 where eval_run_id = $1", [
+      ...[id, JSON.stringify(filters)],
+    ]);
+    await database.query(await Deno.readTextFile("migrations/0034_eval_filters.sql"));
+    return await database.query("select filters from eval_runs where eval_run_id = $1", [id]);
+  };
+  const odd = 'a "]\\" \0 ,"user_id":"';
+  const rows = await upgraded({
+    ...{ app: '"user_id":"x"', user_id: odd, model: [odd], session_id: [odd, "[b]", "c"] },
+    ...{ request_id: [], status: "completed" },
+  });
+  assert.deepEqual(rows.map((row) => JSON.parse(String(row.filters))), [{
+    ...{ app: '"user_id":"x"', user_id: null, model: [odd], session_id: null },
+    ...{ request_id: null, status: "completed" },
+  }]);
+});
+
 eachDatabase(
   "a repeated request is the same run for a day; with another body it is a conflict",
   async (database) => {

@@ -2683,7 +2683,7 @@ export type ExportedEvalRun = {
      */
     model: string;
     /**
-     * Which stored interactions it takes.
+     * Which stored interactions it takes; null for values of `user_id`, `session_id` and `request_id`, which are not stored.
      */
     filters?: unknown;
     /**
@@ -3895,11 +3895,11 @@ export type EvalRunWithResults = {
     error: EvalFailure | null;
     counts: EvalCounts;
     /**
-     * Filters of the request.
+     * Filters of the request; null for values of `user_id`, `session_id` and `request_id`, which are not stored.
      */
     filters?: unknown;
     /**
-     * Filters of the request.
+     * Graders of the request.
      */
     graders?: unknown;
     /**

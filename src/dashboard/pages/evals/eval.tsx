@@ -193,8 +193,8 @@ function Filters({ run: { filtersText } }: { run: EvalRun }) {
     <>
       {filters.map(([column, value], at) => (
         <>
-          {`${at === 0 ? "" : ", "}${column} is `}
-          <Isolated texts={[value].flat().map(String)} between="or" />
+          {`${at === 0 ? "" : ", "}${column} ${value === null ? "(value not stored)" : "is "}`}
+          {value === null ? null : <Isolated texts={[value].flat().map(String)} between="or" />}
         </>
       ))}
     </>
