@@ -268,7 +268,7 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
   assert.match(one.text, />\d+ in<[^]*?>\d+ out</, "tokens per call");
   const both = await owner.get(`${path}&with=other`);
   for (
-    const text of ["Could be chance|Too few calls|Lower|Higher", "Conversions per call", "Sums"]
+    const text of ["Could be chance|Lower|Higher", "Conversions per call", "Sums"]
   ) {
     assert.match(both.text, new RegExp(text));
   }
@@ -339,8 +339,17 @@ Deno.test("a cohort of two models has both, with what they differ by", async () 
     "the first is what others are compared with",
   );
   assert.match(text, /1 outcome of the cohort counts for no model/);
+  assert.match(text, /<bdi>anthropic\/claude-sonnet-4-6<\/bdi>: 2 interactions, fewer than 30/);
+  const file = (await owner.get(path.replace("?", "/csv?table=models&"))).text;
+  assert.match(file, /^vendor-c\/claude-sonnet-4-6,2,0\.\d{9},.*small_sample: 2 interactions/m);
   const beside = await owner.get(`${path}&with=other`);
   assert.ok(!beside.text.includes('aria-label="Models"'));
+  const revenue = /<td class="name">Revenue per dollar<[^]*?<\/tr>/.exec(beside.text)?.[0];
+  assert.match(revenue!, /data-label="Verdict"><span class="muted">–</, "nothing to compare");
+  const both = (await owner.get(`${path.replace("?", "/csv?table=comparison&")}&with=other`)).text;
+  for (const figure of ["cost_per_interaction_usd", "cost_usd"]) {
+    assert.match(both, new RegExp(`^${figure},experiment,0\\.\\d{9},`, "m"));
+  }
 });
 
 Deno.test("limits, credit and caps are there to read, and what is kept how long", async () => {

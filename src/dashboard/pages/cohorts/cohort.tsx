@@ -9,7 +9,7 @@ import { Empty, IgnoredValue, numberColumn, Table, Tabs, Tile } from "../../comp
 import { exactTime, unknownChoice } from "../../format.ts";
 import type { FieldErrors } from "../../faults.ts";
 import { type Shown, TextField } from "../../fields.tsx";
-import { CohortComparison, dollars } from "./cohort_comparison.tsx";
+import { CohortComparison, dollars, Warnings } from "./cohort_comparison.tsx";
 import { ModelComparison } from "./model_comparison.tsx";
 import { dayMs } from "../../../shared/time_span.ts";
 
@@ -123,7 +123,9 @@ export async function cohortPage(
           names={names.map(({ cohortId }) => cohortId).filter((name) => name !== at.id)}
         />
         <CutNotices latest={latest} at={at} />
-        {[body, compared?.body].map((one) => one ? <Warnings body={one} /> : null)}
+        {[body, compared?.body].map((one) =>
+          one ? <Warnings about={[{ ...one, name: one.cohort_id }]} /> : null
+        )}
         {compared
           ? (
             <CohortComparison
@@ -244,21 +246,6 @@ function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
       </div>
       <Outcomes body={body} csv={csv} />
     </>
-  );
-}
-
-function Warnings({ body }: { body: Body }) {
-  const { warnings } = body;
-  if (warnings.length === 0) return null;
-  return (
-    <ul class="notice notice-plain">
-      {warnings.map((warning) => (
-        <li>
-          <bdi>{body.cohort_id}</bdi>
-          {`: ${warning.replace(/^\w+: /, "")}`}
-        </li>
-      ))}
-    </ul>
   );
 }
 

@@ -51,10 +51,31 @@ export function CohortComparison(
         ))}
       </Table>
       <p class="hint narrow">
-        A difference whose interval at 95 % holds zero could be chance; an interval takes about 30
-        calls of each. Sums and percentiles have no interval.
+        A difference whose interval at 95 % holds zero could be chance. {chanceNote}{" "}
+        Intervals are rough with fewer than 30 calls of each. Sums and percentiles have none.
       </p>
     </>
+  );
+}
+
+/** What an interval at 95 % means where there are several, which aren't widened for that. */
+export const chanceNote =
+  "Each is judged on its own: of twenty figures without a true difference, about one is marked higher or lower by chance.";
+
+/** Lists how to read the figures, as the API does without its codes. */
+export function Warnings({ about }: { about: readonly { name: string; warnings: string[] }[] }) {
+  if (about.every(({ warnings }) => warnings.length === 0)) return null;
+  return (
+    <ul class="notice notice-plain">
+      {about.flatMap(({ name, warnings }) =>
+        warnings.map((warning) => (
+          <li>
+            <bdi>{name}</bdi>
+            {`: ${warning.replace(/^\w+: /, "")}`}
+          </li>
+        ))
+      )}
+    </ul>
   );
 }
 
@@ -157,9 +178,8 @@ export function verdict(
   distinguishable: boolean | null,
   better: Row["better"],
 ) {
-  if (distinguishable === null || difference == null) {
-    return <span class="muted">Too few calls</span>;
-  }
+  if (difference == null) return <span class="muted">–</span>;
+  if (distinguishable === null) return <span class="muted">No interval</span>;
   if (!distinguishable) return <Badge tone="neutral">Could be chance</Badge>;
   const isMore = difference > 0;
   const tone: Tone = better === undefined

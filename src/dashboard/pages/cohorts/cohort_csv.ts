@@ -1,8 +1,9 @@
 import type { ModelFigures } from "../../../../contracts/data/cohort_report.ts";
 import { NotFound, type PageContext, type PageRequest, redirect } from "../../bind.tsx";
-import { type CsvColumns, csvFile } from "../../csv.ts";
+import { parseUsd } from "../../../base/money.ts";
+import { type CsvCell, type CsvColumns, csvFile } from "../../csv.ts";
 import { cohortProblems, loadCohort } from "./cohort.tsx";
-import { comparedRows, number, type PlainField, rangeOf } from "./cohort_comparison.tsx";
+import { type Amount, comparedRows, type PlainField, rangeOf } from "./cohort_comparison.tsx";
 import { modelColumns } from "./model_comparison.tsx";
 
 type Loaded = Awaited<ReturnType<typeof loadCohort>>;
@@ -34,15 +35,26 @@ const figureColumns: CsvColumns<ModelFigures> = {
     const name = title.toLowerCase().replaceAll(" ", "_");
     const tested = (model: ModelFigures) => model.versus_first?.[versus];
     const entries: [string, CsvColumns<ModelFigures>[string]][] = [
-      [name, (model) => range(model)?.at ?? null],
-      [`${name}_low95`, (model) => range(model)?.low ?? null],
-      [`${name}_high95`, (model) => range(model)?.high ?? null],
-      [`${name}_difference`, (model) => number(tested(model)?.difference)],
+      [name, (model) => cell(versus, range(model)?.at)],
+      [`${name}_low95`, (model) => cell(versus, range(model)?.low)],
+      [`${name}_high95`, (model) => cell(versus, range(model)?.high)],
+      [`${name}_difference`, (model) => cell(versus, tested(model)?.difference)],
+      [`${name}_difference_low95`, (model) => cell(versus, tested(model)?.low95)],
+      [`${name}_difference_high95`, (model) => cell(versus, tested(model)?.high95)],
       [`${name}_distinguishable`, (model) => tested(model)?.distinguishable ?? null],
     ];
     return entries;
   })),
+  warnings: ({ warnings }) => warnings.join(" "),
 };
+
+/** Amounts have nine decimals, as in every file; other figures are as the API has them. */
+function cell(field: string, value: Amount | undefined): CsvCell {
+  if (value == null) return null;
+  if (!field.endsWith("_usd")) return Number(value);
+  const text = typeof value === "string" ? value : value.toFixed(9);
+  return { nanos: parseUsd(text, 9, { allowNegative: true, allowExponent: true }) };
+}
 
 /** Writes the figures with their intervals, then sums and percentiles, which have none. */
 function comparisonCsv(
@@ -66,16 +78,16 @@ function comparisonCsv(
   const columns: CsvColumns<Row> = {
     figure: ({ figure }) => figure,
     cohort_id: () => one.cohort_id,
-    value: (row) => row.one?.at ?? null,
-    low95: (row) => row.one?.low ?? null,
-    high95: (row) => row.one?.high ?? null,
+    value: (row) => cell(row.figure, row.one?.at),
+    low95: (row) => cell(row.figure, row.one?.low),
+    high95: (row) => cell(row.figure, row.one?.high),
     compared_with: () => other.cohort_id,
-    compared_value: (row) => row.other?.at ?? null,
-    compared_low95: (row) => row.other?.low ?? null,
-    compared_high95: (row) => row.other?.high ?? null,
-    difference: ({ difference }) => number(difference.difference),
-    difference_low95: ({ difference }) => number(difference.low95),
-    difference_high95: ({ difference }) => number(difference.high95),
+    compared_value: (row) => cell(row.figure, row.other?.at),
+    compared_low95: (row) => cell(row.figure, row.other?.low),
+    compared_high95: (row) => cell(row.figure, row.other?.high),
+    difference: (row) => cell(row.figure, row.difference.difference),
+    difference_low95: (row) => cell(row.figure, row.difference.low95),
+    difference_high95: (row) => cell(row.figure, row.difference.high95),
     distinguishable: ({ difference }) => difference.distinguishable,
   };
   return csvFile("cohort-comparison", columns, [...tested, ...plain, ...latencies]);
@@ -87,6 +99,6 @@ const plainFields: readonly PlainField[] = [
 
 const noInterval = { low95: null, high95: null, distinguishable: null };
 
-function point(value: string | number | null) {
-  return value === null ? null : { at: Number(value), low: null, high: null };
+function point(value: Amount) {
+  return value === null ? null : { at: value, low: null, high: null };
 }

@@ -4,6 +4,7 @@ import { numberColumn, Table } from "../../components.tsx";
 import { modelName, type VendorNames } from "../../vendor_names.ts";
 import {
   type Amount,
+  chanceNote,
   dollars,
   type FigureRange,
   IntervalPlot,
@@ -12,6 +13,7 @@ import {
   rate,
   signed,
   verdict,
+  Warnings,
 } from "./cohort_comparison.tsx";
 
 /** How many models the page lists; the API lists up to a hundred. */
@@ -23,7 +25,7 @@ export function ModelComparison({ models, csv, vendors }: {
   csv: string;
   vendors: VendorNames;
 }) {
-  const { by_model: all, unattributed_conversions: unattributed } = models;
+  const { by_model: all, unattributed_conversions: unattributed, by_model_warnings } = models;
   const shown = all.slice(0, maxModels)
     .map((one) => ({ ...one, model: modelName(vendors, one.model) }));
   const [first] = shown;
@@ -42,8 +44,18 @@ export function ModelComparison({ models, csv, vendors }: {
       {isExperiment
         ? (
           <p class="hint narrow">
-            {`Each figure with its interval at 95 %, and its difference from ${first.model}; “could be chance” where the interval of the difference holds zero.`}
+            {`Each figure with its interval at 95 %, and its difference from ${first.model}; “could be chance” where the interval of the difference holds zero. ${chanceNote}`}
           </p>
+        )
+        : null}
+      {isExperiment
+        ? (
+          <Warnings
+            about={[
+              { name: "Models", warnings: by_model_warnings },
+              ...shown.map((one) => ({ ...one, name: one.model })),
+            ]}
+          />
         )
         : null}
       {isExperiment && items > 0
@@ -164,9 +176,9 @@ function ModelCell({ column: { show, better }, ranges, at, versus }: {
         ? null
         : <div class="hint">{`${show(range.low)} – ${show(range.high)}`}</div>}
       {versus === undefined || difference === null ? null : (
-        <div class="nowrap">
+        <div>
           {verdict(difference, versus.distinguishable, better)}{" "}
-          <span class="hint">{signed(difference, show)}</span>
+          <span class="hint nowrap">{signed(difference, show)}</span>
         </div>
       )}
     </>
