@@ -239,6 +239,11 @@ Deno.test("an evaluation runs with a chosen key, shows what came out, and is can
   assert.equal((await owner.submit(made.location!, `${made.location}/cancel`)).status, 303);
   assert.match((await owner.get(made.location!)).text, /Done/, "what has ended stays as it is");
   assert.match(await auditText(world()), /eval\.created/);
+  const none = await owner.submit(form, form, { ...wanted, filter_user_id: "nobody" });
+  assert.match((await owner.get(none.location!)).text, /No stored call matched\./);
+  const erased = await world().post("/api/v1/data", { user_id: "evaluated", reason: "test" });
+  assert.equal(erased.status, 200, await erased.text());
+  await until(owner, made.location!, /The results were erased\./);
 });
 
 Deno.test("cohorts show what they cost and brought, alone and side by side", async () => {

@@ -67,7 +67,7 @@ async function runPage(ctx: PageContext, request: PageRequest): Promise<Page> {
         {shown.length === 0
           ? (
             <p class="muted">
-              {isOpen(run) ? "None yet: they appear here." : "Nothing was judged."}
+              {noResults(run)}
             </p>
           )
           : (
@@ -184,6 +184,13 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
       </dl>
     </>
   );
+}
+
+/** Says why a run has no results. */
+function noResults(run: EvalRun): string {
+  if (isOpen(run)) return "None yet: they appear here.";
+  if (run.counts.total === 0) return "No stored call matched.";
+  return run.counts.done > 0 ? "The results were erased." : "Nothing was judged.";
 }
 
 function Filters({ run: { filtersText } }: { run: EvalRun }) {
