@@ -35,10 +35,19 @@ end $$`;
 
 /**
  * Takes the lock for a writer, until its transaction ends. It must come before the lock of any row:
- * an erasure, which locks the same rows in another order, then can't happen in between.
+ * an erasure, which locks the same rows in another order, then can't happen in between. Later locks
+ * of the transaction are waited for `lockMs` each, or without limit. This one always is: who waits
+ * for it holds up nobody.
  */
-export async function lockForWriting(tx: Queryable): Promise<void> {
-  await tx.query(sharedErasureLock);
+export async function lockForWriting(
+  tx: Queryable,
+  { lockMs }: { lockMs?: number | undefined } = {},
+): Promise<void> {
+  await tx.query(
+    lockMs === undefined
+      ? sharedErasureLock
+      : `${sharedErasureLock}; set local lock_timeout = ${Math.ceil(lockMs)}`,
+  );
 }
 
 /** The statement of `lockForWriting`, to send it together with others. */

@@ -95,6 +95,9 @@ export const logEvents: Readonly<Record<string, string>> = {
   "the database is available again: queued records are written": "store.back",
   "the database is unavailable at shutdown: queued records stay in the journal for the next start":
     "store.away_at_stop",
+  "an account's records wait for rows that another session of the database has locked":
+    "record.locked",
+  "the records that waited for locked rows are written": "record.unlocked",
   "the record of a call is stored without its payload": "record.without_payload",
   "the database rejected the record of a call": "record.rejected",
   "the database rejected the record of a call; it stays in the journal": "record.rejected_unsaved",

@@ -7,6 +7,7 @@ import type {
   BillingBasis,
   GroupedCalls,
   GroupedCallsQuery,
+  InsertOptions,
   Interaction,
   InteractionQuery,
   InteractionStore,
@@ -53,7 +54,11 @@ export interface AnalyticsStore
    * Inserts the rows that `prepare` returns: in one transaction with what `prepare` writes to the main
    * database, or, if the rows are elsewhere, after it.
    */
-  insertPrepared(rows: readonly SettledCall[], prepare: PrepareRows): Promise<void>;
+  insertPrepared(
+    rows: readonly SettledCall[],
+    prepare: PrepareRows,
+    options?: InsertOptions,
+  ): Promise<void>;
   /** The store within a transaction of the main database; the store itself if it is elsewhere. */
   within(tx: Queryable): AnalyticsTransaction;
   /** One account's calls that have a cost or could have one, oldest first, in small batches. */

@@ -1,3 +1,4 @@
+import { chunksOf, least, pushAll } from "../base/lists.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
 
@@ -22,16 +23,92 @@ export interface MemoryLimit {
 
 const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
+/** A record that waits; records are numbered in the order in which they came. */
+interface Waiting {
+  readonly number: number;
+  readonly row: SettledCall;
+}
+
+/** The most records of a batch. */
+export const maxBatch = 500;
+
+/** Waiting records that are written together, oldest first. */
+export class RecordGroup {
+  /** The number of records that the next batch may have. */
+  batchSize = maxBatch;
+  /** The accounts whose records were set apart; absent: of all others. */
+  readonly accounts: readonly number[] | undefined;
+  /** How often the store has had to wait for the single account of this group. */
+  readonly tries: number;
+  #waiting: Waiting[] = [];
+  #chars = 0;
+
+  constructor(accounts?: readonly number[], tries = 0) {
+    this.accounts = accounts;
+    this.tries = tries;
+  }
+
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  /** Units of text, and twice the bytes of media. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  get oldest(): Waiting | undefined {
+    return this.#waiting[0];
+  }
+
+  /** Adds records, which may be older than those that are there. */
+  add(added: readonly Waiting[]): void {
+    const last = this.#waiting.at(-1);
+    const isInOrder = last === undefined || added.every(({ number }) => number >= last.number);
+    pushAll(this.#waiting, added);
+    if (!isInOrder) this.#waiting.sort((a, b) => a.number - b.number);
+    for (const { row } of added) this.#chars += weigh(row);
+  }
+
+  /** At most `count` records, and together at most `chars` unless the first alone is larger. */
+  first(count: number, chars: number): SettledCall[] {
+    let weight = 0;
+    const rows = this.#waiting.slice(0, count).map(({ row }) => row);
+    const tooMany = rows.findIndex((row) => (weight += weigh(row)) > chars);
+    return tooMany < 0 ? rows : rows.slice(0, Math.max(1, tooMany));
+  }
+
+  /** Removes the oldest `count` records. */
+  remove(count: number): Waiting[] {
+    const removed = this.#waiting.splice(0, count);
+    for (const { row } of removed) this.#chars -= weigh(row);
+    return removed;
+  }
+
+  /** Removes the records of these accounts. */
+  removeOf(accounts: ReadonlySet<number>): Waiting[] {
+    const all = this.remove(this.length);
+    const isOf = ({ row }: Waiting) => accounts.has(row.accountId);
+    this.add(all.filter((one) => !isOf(one)));
+    return all.filter(isOf);
+  }
+}
+
 /**
  * Records that wait for the store, oldest first. Only the oldest are in memory: in a long outage of
- * the store the others stay in the journal.
+ * the store the others stay in the journal. Records of accounts that the store had to wait for are
+ * set apart, so that they don't hold up the others.
  */
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
   readonly #limit: MemoryLimit;
-  #rows: SettledCall[] = [];
-  #chars = 0;
-  #isInOrder = true;
+  readonly #shared = new RecordGroup();
+  #apart: RecordGroup[] = [];
+  #groupOf = new Map<number, RecordGroup>();
+  /** Number of the record that came last. */
+  #last = 0;
+  /** Number of the oldest spilled record, or a smaller one. */
+  #firstSpilled = 0;
   #lastRemoved: Date | undefined;
 
   constructor(space: SpillSpace | undefined, limit = defaultLimit) {
@@ -40,7 +117,7 @@ export class RecordQueue {
   }
 
   get waiting(): number {
-    return this.#rows.length + this.spilled;
+    return this.#groups.reduce((sum, { length }) => sum + length, this.spilled);
   }
 
   /** Records that are only in the journal. */
@@ -50,54 +127,113 @@ export class RecordQueue {
 
   /** Units of text, and twice the bytes of media, of the records in memory. */
   get chars(): number {
-    return this.#chars;
+    return this.#groups.reduce((sum, { chars }) => sum + chars, 0);
   }
 
-  /** False while a record in memory is younger than a spilled one. */
-  get isInOrder(): boolean {
-    return this.#isInOrder;
+  /** Whether `readShared` returns any records. */
+  get hasShared(): boolean {
+    return this.#shared.length > 0 || this.spilled > 0 && !this.#isFull;
+  }
+
+  /** The records that aren't set apart. */
+  get shared(): Pick<RecordGroup, "length" | "chars"> {
+    return this.#shared;
+  }
+
+  /** The groups of accounts whose records are set apart, in the order in which they were tried. */
+  get apart(): readonly RecordGroup[] {
+    return this.#apart;
   }
 
   /** End time of the call whose record has waited longest. */
   get oldest(): Date | undefined {
+    const rows = this.#groups.flatMap(({ oldest }) => oldest?.row ?? []);
     // Between two files that are read back, the time of the last removed record is close enough.
-    const [row] = this.#rows;
-    return row ? endOf(row) : this.waiting > 0 ? this.#lastRemoved : undefined;
+    if (rows.length === 0) return this.waiting > 0 ? this.#lastRemoved : undefined;
+    return new Date(least(rows.map((row) => endOf(row).getTime())));
+  }
+
+  /** Number of the record that was added last. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Whether the record of this number and all before it have been removed. */
+  isThrough(number: number): boolean {
+    if (this.spilled > 0 && this.#firstSpilled <= number) return false;
+    return this.#groups.every(({ oldest }) => oldest === undefined || oldest.number > number);
+  }
+
+  get #groups(): readonly RecordGroup[] {
+    return [this.#shared, ...this.#apart];
+  }
+
+  get #isFull(): boolean {
+    const rows = this.waiting - this.spilled;
+    return rows >= this.#limit.rows || this.chars >= this.#limit.chars;
   }
 
   add(row: SettledCall): void {
     const { spilled } = this;
-    const isFull = this.#rows.length >= this.#limit.rows || this.#chars >= this.#limit.chars;
-    if ((isFull || spilled > 0) && this.#space?.spill(row.transactionId)) return;
-    if (spilled > 0) this.#isInOrder = false;
-    this.#rows.push(row);
-    this.#chars += weigh(row);
+    const number = ++this.#last;
+    if ((spilled > 0 || this.#isFull) && this.#space?.spill(row.transactionId)) {
+      if (spilled === 0) this.#firstSpilled = number;
+      return;
+    }
+    this.#put({ number, row });
+  }
+
+  /** Returns the shared group; if it is empty, with spilled records, as long as memory has room. */
+  async readShared(): Promise<RecordGroup> {
+    if (this.#shared.length === 0 && this.spilled > 0 && !this.#isFull) {
+      for (const row of await this.#space!.readSpilled()) {
+        this.#put({ number: this.#firstSpilled++, row });
+      }
+    }
+    return this.#shared;
+  }
+
+  /** Removes the oldest records of a group. If its accounts were set apart, they no longer are. */
+  remove(group: RecordGroup, count: number): void {
+    for (const { row } of group.remove(count)) this.#lastRemoved = endOf(row);
+    if (group.accounts === undefined) return;
+    this.#drop(group);
+    this.#shared.add(group.remove(group.length));
   }
 
   /**
-   * Returns the oldest records, which stay in the queue: at most `count`, and together at most
-   * `chars` unless the first alone is larger.
+   * Sets the accounts of a group's oldest records apart, to be tried next. If they are that already,
+   * splits the group; one of a single account is tried after all others.
    */
-  async first(count: number, chars: number): Promise<SettledCall[]> {
-    if (this.#rows.length === 0 && this.#space) {
-      const rows = await this.#space.readSpilled();
-      // Records that were added in the meantime are younger.
-      this.#rows = [...rows, ...this.#rows];
-      for (const row of rows) this.#chars += weigh(row);
+  setApart(group: RecordGroup, count: number): void {
+    const { accounts } = group;
+    if (accounts?.length === 1) {
+      this.#drop(group);
+      this.#apart.push(this.#moved(group, accounts, group.tries + 1));
+      return;
     }
-    let weight = 0;
-    const rows = this.#rows.slice(0, count);
-    const tooMany = rows.findIndex((row) => (weight += weigh(row)) > chars);
-    return tooMany < 0 ? rows : rows.slice(0, Math.max(1, tooMany));
+    const some = accounts ??
+      [...new Set(group.first(count, Infinity).map(({ accountId }) => accountId))];
+    const pieces = accounts ? chunksOf(some, Math.ceil(some.length / 2)) : [some];
+    this.#drop(group);
+    this.#apart = [...pieces.map((piece) => this.#moved(group, piece)), ...this.#apart];
   }
 
-  remove(count: number): number {
-    for (const row of this.#rows.splice(0, count)) {
-      this.#chars -= weigh(row);
-      this.#lastRemoved = endOf(row);
-    }
-    if (this.waiting === 0) this.#isInOrder = true;
-    return count;
+  /** Moves the records of these accounts to a group of their own. */
+  #moved(from: RecordGroup, accounts: readonly number[], tries = 0): RecordGroup {
+    const group = new RecordGroup(accounts, tries);
+    group.add(from.removeOf(new Set(accounts)));
+    for (const account of accounts) this.#groupOf.set(account, group);
+    return group;
+  }
+
+  #drop(group: RecordGroup): void {
+    this.#apart = this.#apart.filter((one) => one !== group);
+    for (const account of group.accounts ?? []) this.#groupOf.delete(account);
+  }
+
+  #put(one: Waiting): void {
+    (this.#groupOf.get(one.row.accountId) ?? this.#shared).add([one]);
   }
 }
 

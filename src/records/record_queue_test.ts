@@ -17,42 +17,60 @@ function setUp() {
   }, { rows: 2, chars: Infinity });
   const add = (...ids: string[]) => ids.forEach((id) => queue.add(rows.get(id)!));
   const first = async () =>
-    (await queue.first(10, Infinity)).map(({ transactionId }) => transactionId);
-  return { queue, space, add, first, one: weigh(rows.get("a")!) };
+    (await queue.readShared()).first(10, Infinity).map(({ transactionId }) => transactionId);
+  const remove = async (count: number) => queue.remove(await queue.readShared(), count);
+  return { queue, space, add, first, remove, one: weigh(rows.get("a")!) };
 }
 
 Deno.test("what the records in memory weigh is known, read back ones too", async () => {
-  const { queue, add, first, one } = setUp();
+  const { queue, add, first, remove, one } = setUp();
   add("a", "b", "c");
   assert.deepEqual([queue.chars, queue.waiting], [2 * one, 3]);
-  queue.remove(2);
+  await remove(2);
   assert.deepEqual([queue.chars, queue.waiting], [0, 1]);
   assert.deepEqual(await first(), ["c"]);
   assert.deepEqual([queue.chars, queue.spilled], [one, 0]);
-  queue.remove(1);
+  await remove(1);
   assert.deepEqual([queue.chars, queue.waiting], [0, 0]);
 });
 
 Deno.test("records that come while older ones are read back stand behind them", async () => {
-  const { queue, add, first } = setUp();
+  const { add, first, remove } = setUp();
   add("a", "b", "c");
-  queue.remove(2);
+  await remove(2);
   const reading = first();
   add("d");
   assert.deepEqual(await reading, ["c", "d"]);
 });
 
-Deno.test("the order is lost with a record that can't be spilled, until nothing waits", () => {
-  const { queue, space, add } = setUp();
+Deno.test("a record that can't be spilled passes for younger than the spilled ones", async () => {
+  const { queue, space, add, first, remove } = setUp();
   add("a", "b", "c");
   space.takes = false;
   add("d");
-  assert.equal(queue.isInOrder, false);
-  space.ids = [];
-  queue.remove(2);
-  assert.equal(queue.isInOrder, false);
-  queue.remove(1);
-  assert.equal(queue.isInOrder, true);
+  assert.equal(queue.last, 4);
+  await remove(3);
+  assert.deepEqual([queue.isThrough(2), queue.isThrough(3)], [true, false]);
+  assert.deepEqual(await first(), ["c"]);
+  assert.deepEqual([queue.isThrough(2), queue.isThrough(3)], [true, false]);
+  await remove(1);
+  assert.deepEqual([queue.waiting, queue.isThrough(4)], [0, true]);
+});
+
+Deno.test("records that are set apart count in memory, and spilled ones join them in order", async () => {
+  const { queue, space, add, first, remove } = setUp();
+  add("a", "b", "c");
+  const shared = await queue.readShared();
+  queue.setApart(shared, 2);
+  assert.deepEqual([queue.waiting, queue.shared.length, queue.hasShared], [3, 0, false]);
+  // Memory is full of them: what is spilled stays where it is.
+  assert.deepEqual([await first(), space.ids], [[], ["c"]]);
+  const [apart] = queue.apart;
+  assert.deepEqual(apart?.accounts, [1]);
+  queue.remove(apart!, 1);
+  assert.deepEqual([queue.apart, await first()], [[], ["b"]]);
+  await remove(1);
+  assert.deepEqual(await first(), ["c"]);
 });
 
 Deno.test("a record weighs all of its texts: reasoning for later turns, usage and losses too", () => {

@@ -1,7 +1,19 @@
 import type { Log } from "../base/log.ts";
 import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
-import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
-import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.ts";
+import {
+  bareInteraction,
+  type InsertOptions,
+  type InteractionStore,
+  type SettledCall,
+} from "../shared/interaction.ts";
+import { codeOf, lockNotAvailable } from "../database/postgres/faults.ts";
+import {
+  maxBatch,
+  type MemoryLimit,
+  type RecordGroup,
+  RecordQueue,
+  type SpillSpace,
+} from "./record_queue.ts";
 
 export type { SpillSpace } from "./record_queue.ts";
 
@@ -52,19 +64,24 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   return new QueueRecorder(deps);
 }
 
-const maxBatch = 500;
 /** The most that a batch of several records weighs: the writing thread has all of it in memory. */
 const maxBatchChars = 4 * 1024 * 1024;
 /** A batch with this much text is written at once, without waiting for other records. */
 const largeBatchChars = 1024 * 1024;
+/** How long a batch waits for a lock that another session holds. */
+const longestLockMs = 1000;
+/** The same for accounts that are set apart; it doubles with each try of a single account. */
+const firstLockMs = 20;
+/** Full batches of other accounts between two tries of accounts that are set apart. */
+const batchesBetweenTries = 4;
 const firstDelayMs = 50;
 const longestDelayMs = 2000;
 
 interface Waiter {
   resolve: () => void;
   reject: (fault: unknown) => void;
-  /** The number of records that must be written before this waiter is done. */
-  left: number;
+  /** Number of the last record that must be written before this waiter is done. */
+  upTo: number;
 }
 
 class QueueRecorder implements Recorder {
@@ -74,6 +91,10 @@ class QueueRecorder implements Recorder {
   #writing = false;
   /** What records wait for: the database, or to be read back from the journal. */
   #away: "store" | "journal" | undefined;
+  /** Whether the last records that were written were set apart. */
+  #wasFreed = false;
+  /** Whether the log has it that records wait for a lock. */
+  #isHeldUp = false;
   #closed = false;
   #rejected = 0;
   #unsaved = 0;
@@ -111,8 +132,7 @@ class QueueRecorder implements Recorder {
   }
 
   async drain(): Promise<void> {
-    const left = this.#queue.waiting;
-    if (left === 0) return;
+    if (this.#queue.waiting === 0) return;
     if (this.#away || this.#closed) {
       // The store may be back: try now instead of at the next attempt.
       this.#wake();
@@ -120,8 +140,9 @@ class QueueRecorder implements Recorder {
         note: "the database is unavailable: records are queued",
       });
     }
+    const upTo = this.#queue.last;
     const written = new Promise<void>((resolve, reject) =>
-      this.#waiters.push({ resolve, reject, left })
+      this.#waiters.push({ resolve, reject, upTo })
     );
     this.#writeNow();
     await written;
@@ -138,18 +159,16 @@ class QueueRecorder implements Recorder {
   /** Writes until nothing waits, through outages of the store. */
   async #run(): Promise<void> {
     let delayMs = firstDelayMs;
-    let size = maxBatch;
+    let turns = 0;
     while (this.#queue.waiting > 0) {
-      if (!this.#away) await this.#linger();
+      const apart = this.#apartInTurn(turns);
+      turns = apart ? 0 : turns + 1;
+      if (!this.#away && !apart && !this.#isSortingOut) await this.#linger();
       if (this.#closed) break;
       try {
-        const batch = await this.#queue.first(size, maxBatchChars);
-        const isWritten = await this.#write(batch);
-        // A bad row must not block the others: ever smaller batches isolate it.
-        size = isWritten ? Math.min(maxBatch, size * 2) : Math.ceil(batch.length / 2);
+        await this.#writeFirst(apart ?? await this.#queue.readShared());
         this.#noteBack();
         delayMs = firstDelayMs;
-        if (isWritten) this.#release(this.#queue.remove(batch.length));
       } catch (thrown) {
         this.#noteAway(thrown);
         await this.#rest(delayMs);
@@ -164,15 +183,55 @@ class QueueRecorder implements Recorder {
     }
   }
 
-  /** Writes a batch; false if one of its rows is rejected. Throws if the store is unavailable. */
-  async #write(batch: readonly SettledCall[]): Promise<boolean> {
+  /**
+   * The group of accounts that are set apart that is to be tried now, after so many batches of
+   * others. The store may wait for it, so the others come first while many of them wait.
+   */
+  #apartInTurn(turns: number): RecordGroup | undefined {
+    const [group] = this.#queue.apart;
+    if (group === undefined || !this.#queue.hasShared) return group;
+    return turns >= (this.#isFull() ? batchesBetweenTries : 1) ? group : undefined;
+  }
+
+  /** Whether it isn't known yet that all accounts that are set apart are still held up. */
+  get #isSortingOut(): boolean {
+    const [next] = this.#queue.apart;
+    return next !== undefined && (next.tries === 0 || this.#wasFreed);
+  }
+
+  /** Writes the oldest records of a group. Throws if the store is unavailable. */
+  async #writeFirst(group: RecordGroup): Promise<void> {
+    const batch = group.first(group.batchSize, maxBatchChars);
+    if (batch.length === 0) return;
+    let isWritten: boolean;
     try {
-      await this.#deps.store.insert(batch);
+      isWritten = await this.#write(batch, { lockMs: lockMsOf(group) });
+    } catch (thrown) {
+      if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+      this.#wasFreed = false;
+      this.#noteHeldUp(group);
+      return this.#queue.setApart(group, batch.length);
+    }
+    // A bad row must not block the others: ever smaller batches isolate it.
+    group.batchSize = isWritten
+      ? Math.min(maxBatch, group.batchSize * 2)
+      : Math.ceil(batch.length / 2);
+    if (!isWritten) return;
+    this.#wasFreed = group.accounts !== undefined;
+    this.#queue.remove(group, batch.length);
+    this.#noteNoneHeldUp();
+    this.#releaseWaiters();
+  }
+
+  /** Writes a batch; false if one of its rows is rejected. Throws if the store is unavailable. */
+  async #write(batch: readonly SettledCall[], options: InsertOptions): Promise<boolean> {
+    try {
+      await this.#deps.store.insert(batch, options);
     } catch (thrown) {
       if (isStoreAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
       const [row] = batch as [SettledCall];
-      const isSaved = await this.#writeBare(row, thrown) ||
+      const isSaved = await this.#writeBare(row, options, thrown) ||
         await this.#reject(row, messageOf(thrown));
       if (!isSaved) return true;
     }
@@ -184,9 +243,13 @@ class QueueRecorder implements Recorder {
    * Stores the row without its rejected payload; false if that is rejected too. Throws if the store
    * is unavailable.
    */
-  async #writeBare(row: SettledCall, refusal: unknown): Promise<boolean> {
+  async #writeBare(
+    row: SettledCall,
+    options: InsertOptions,
+    refusal: unknown,
+  ): Promise<boolean> {
     try {
-      await this.#deps.store.insert([bareInteraction(row)]);
+      await this.#deps.store.insert([bareInteraction(row)], options);
     } catch (thrown) {
       if (isStoreAway(thrown)) throw thrown;
       return false;
@@ -256,6 +319,22 @@ class QueueRecorder implements Recorder {
     this.#away = undefined;
   }
 
+  /** One line while records of any account are held up, and one when none are any more. */
+  #noteHeldUp({ accounts = [], length: waiting }: RecordGroup): void {
+    if (this.#isHeldUp || accounts.length !== 1) return;
+    this.#isHeldUp = true;
+    this.#deps.log.warn(
+      "an account's records wait for rows that another session of the database has locked",
+      { account: accounts[0], waiting },
+    );
+  }
+
+  #noteNoneHeldUp(): void {
+    if (!this.#isHeldUp || this.#queue.apart.length > 0) return;
+    this.#isHeldUp = false;
+    this.#deps.log.info("the records that waited for locked rows are written");
+  }
+
   #failWaiters(fault: Fault): void {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(fault);
   }
@@ -277,18 +356,20 @@ class QueueRecorder implements Recorder {
 
   /** Whether to write at once. Spilled records come file by file, so waiting adds none to a batch. */
   #isFull(): boolean {
-    const { waiting, spilled, chars } = this.#queue;
-    return waiting >= maxBatch || spilled > 0 || chars >= largeBatchChars;
+    const { shared, spilled } = this.#queue;
+    return shared.length >= maxBatch || spilled > 0 || shared.chars >= largeBatchChars;
   }
 
-  #release(written: number): void {
-    for (const waiter of this.#waiters) waiter.left -= written;
-    const isDone = (waiter: Waiter) =>
-      this.#queue.waiting === 0 || this.#queue.isInOrder && waiter.left <= 0;
+  #releaseWaiters(): void {
+    const isDone = ({ upTo }: Waiter) => this.#queue.isThrough(upTo);
     const done = this.#waiters.filter(isDone);
     this.#waiters = this.#waiters.filter((waiter) => !isDone(waiter));
     for (const { resolve } of done) resolve();
   }
+}
+
+function lockMsOf({ accounts, tries }: RecordGroup): number {
+  return accounts ? Math.min(longestLockMs, firstLockMs * 2 ** tries) : longestLockMs;
 }
 
 function nothing(): void {}

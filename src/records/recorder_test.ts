@@ -2,10 +2,10 @@ import assert from "@std/assert";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import type { Log, LogFields } from "../base/log.ts";
 import { Fault } from "../shared/fault.ts";
-import type { Interaction, InteractionStore } from "../shared/interaction.ts";
+import type { InsertOptions, Interaction, InteractionStore } from "../shared/interaction.ts";
 import { createRecorder, type SpillSpace } from "./recorder.ts";
 
-type Inserting = (rows: readonly Interaction[]) => void | Promise<void>;
+type Inserting = (rows: readonly Interaction[], options?: InsertOptions) => void | Promise<void>;
 
 /** A store that notes its batches; `inserting` decides how one ends. */
 function setup(space?: Partial<SpillSpace>, lingerMs = 0) {
@@ -22,9 +22,9 @@ function setup(space?: Partial<SpillSpace>, lingerMs = 0) {
     rejecting: () => void;
   } = { inserting: () => {}, pausing: () => {}, rejecting: () => {} };
   const store: Pick<InteractionStore, "insert"> = {
-    async insert(rows) {
+    async insert(rows, options) {
       batches.push(rows.length);
-      await control.inserting(rows);
+      await control.inserting(rows, options);
       // As the port promises: a row that is there already is left as it is.
       for (const { transactionId: id } of rows) {
         if (!seen.has(id)) stored.push(id);
@@ -389,6 +389,82 @@ Deno.test("a store that goes away among single rows loses none of them", async (
   await turns();
   assert.deepEqual(stored, ["a", "b", "c"]);
   assert.equal(recorder.waiting, 0);
+});
+
+/** Accounts whose rows another session of the database has locked. */
+function lockedRows(control: ReturnType<typeof setup>["control"], ...accounts: number[]) {
+  const locked = new Set(accounts);
+  /** How long the tries waited that found a lock. */
+  const waits: (number | undefined)[] = [];
+  control.inserting = async (rows, { lockMs } = {}) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!rows.some(({ accountId }) => locked.has(accountId))) return;
+    waits.push(lockMs);
+    throw new Fault("store_unavailable", { cause: { code: "55P03" } });
+  };
+  return { locked, waits };
+}
+
+Deno.test("records of an account that stays locked hold up no others, and are written once it is free", async () => {
+  const { recorder, stored, settled, control, lines } = setup();
+  const { locked, waits } = lockedRows(control, 3, 77);
+  const record = (name: string, accounts: number) => {
+    for (let at = 0; at < accounts; at++) {
+      recorder.record(interactionRow(`${name}-${at}`, { accountId: at }));
+    }
+  };
+  record("first", 100);
+  const drained = recorder.drain().then(() => assert.ok(stored.includes("first-77")));
+  while (stored.length < 98) await turns();
+  // One long wait; what follows tells the locked accounts from the others.
+  assert.equal(waits[0], 1000);
+  assert.ok(waits.length < 40 && waits.slice(1).every((ms) => ms! <= 1000), String(waits));
+  record("second", 80);
+  while (stored.length < 98 + 78) await turns();
+  assert.deepEqual(recorder.waiting, 4);
+  assert.deepEqual(stored.filter((id) => /-(3|77)$/.test(id)), []);
+  locked.clear();
+  await drained;
+  await recorder.drain();
+  assert.equal(stored.length, 180);
+  assert.ok(stored.indexOf("first-3") < stored.indexOf("second-3"));
+  assert.deepEqual(settled.toSorted(), stored.toSorted());
+  assert.equal(lines.length, 2);
+  assert.match(lines[0]!, /^warn an account's records wait .*"account":(3|77)/);
+  assert.match(lines[1]!, /^info the records that waited/);
+});
+
+Deno.test("a drain doesn't count records that were written before older ones of a locked account", async () => {
+  const { recorder, stored, control } = setup();
+  const { locked } = lockedRows(control, 1);
+  recorder.record(interactionRow("held", { accountId: 1 }));
+  let isDrained = false;
+  const drained = recorder.drain().then(() => isDrained = true);
+  for (let at = 0; at < 5; at++) {
+    recorder.record(interactionRow(`other-${at}`, { accountId: 2 }));
+    while (stored.length <= at) await turns();
+  }
+  assert.equal(isDrained, false);
+  locked.clear();
+  await drained;
+  assert.ok(stored.includes("held"));
+});
+
+Deno.test("a bad row of an account that was locked is isolated too", async () => {
+  const { recorder, stored, control, rejected } = setup();
+  const { locked } = lockedRows(control, 1);
+  const { inserting } = control;
+  control.inserting = async (rows, options) => {
+    await inserting(rows, options);
+    if (rows.some(({ transactionId }) => transactionId === "t5")) throw new Error("bad");
+  };
+  for (const id of names(20)) recorder.record(interactionRow(id, { accountId: 1 }));
+  recorder.record(interactionRow("other", { accountId: 2 }));
+  while (stored.length < 1) await turns();
+  locked.clear();
+  await recorder.drain();
+  assert.deepEqual(rejected, ["t5: bad"]);
+  assert.equal(stored.length, 20);
 });
 
 Deno.test("whether calls may begin is the journal's word", () => {

@@ -2,7 +2,12 @@ import { pushAll } from "../base/lists.ts";
 import { Turns } from "../base/turns.ts";
 import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
-import { bareInteraction, type InteractionStore, type SettledCall } from "../shared/interaction.ts";
+import {
+  bareInteraction,
+  type InsertOptions,
+  type InteractionStore,
+  type SettledCall,
+} from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
 import type { RecordedForm } from "./recorded_request.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
@@ -60,14 +65,14 @@ export function storePayloads(
         () => bareInteraction(row),
       )
       : storedForm(row, rules);
-  const insert = async (chunk: readonly SettledCall[]) => {
+  const insert = async (chunk: readonly SettledCall[], options?: InsertOptions) => {
     const { rows, stored } = room.fit(chunk);
-    await store.insert(rows);
+    await store.insert(rows, options);
     stored();
     gcHint.addReleased(mediaBytes(chunk.flatMap(({ media = [] }) => media)));
   };
   return {
-    async insert(rows) {
+    async insert(rows, options) {
       let chunk: SettledCall[] = [];
       let units = 0;
       const turns = new Turns();
@@ -76,14 +81,14 @@ export function storePayloads(
         const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
           mediaBytes(row.media);
         if (chunk.length > 0 && units + size > chunkUnits) {
-          await insert(chunk);
+          await insert(chunk, options);
           chunk = [];
           units = 0;
         }
         chunk.push(formOf(row));
         units += size;
       }
-      if (chunk.length > 0) await insert(chunk);
+      if (chunk.length > 0) await insert(chunk, options);
     },
   };
 }

@@ -249,10 +249,18 @@ export interface GroupedCalls extends GroupSums {
   values: (string | null)[];
 }
 
+export interface InsertOptions {
+  /**
+   * How long to wait for each lock that another session holds; then nothing is written, and
+   * `store_unavailable` is thrown. Default: no limit.
+   */
+  lockMs?: number | undefined;
+}
+
 /** The part of `AnalyticsStore` that calls need. */
 export interface InteractionStore {
   /** Writes rows; an existing row with the same `transactionId` stays as it is. */
-  insert(rows: readonly SettledCall[]): Promise<void>;
+  insert(rows: readonly SettledCall[], options?: InsertOptions): Promise<void>;
   /** Rows oldest first, read in pages by keyset, in constant memory. */
   read(query: InteractionQuery): AsyncIterable<Interaction>;
   /** One page of rows without payloads; as fast on page 1,000 as on page 1. */

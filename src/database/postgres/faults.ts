@@ -9,6 +9,9 @@ export const readOnly = "25006";
 /** SQLSTATE of a row whose key exists already. */
 export const uniqueViolation = "23505";
 
+/** SQLSTATE of a lock that wasn't granted within `lock_timeout`. */
+export const lockNotAvailable = "55P03";
+
 /** SQLSTATE of a cancelled statement: by `statement_timeout` or the operator. */
 const queryCanceled = "57014";
 
@@ -27,7 +30,7 @@ export function isOutOfRoom(thrown: unknown): boolean {
  * that wasn't granted within `lock_timeout`. A retry may succeed a moment later; the session can
  * still be used.
  */
-const gaveWay: ReadonlySet<string> = new Set(["40001", "40P01", "55P03"]);
+const gaveWay: ReadonlySet<string> = new Set(["40001", "40P01", lockNotAvailable]);
 
 /** Whether the session can still be used after this error. */
 export function isSessionSound(thrown: unknown): boolean {

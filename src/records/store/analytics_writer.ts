@@ -1,8 +1,8 @@
 import type { AnalyticsStore } from "../analytics_store.ts";
-import type { Database, Queryable, Transaction } from "../../database/database.ts";
+import type { Database, Transaction } from "../../database/database.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { codeOf, uniqueViolation } from "../../database/postgres/faults.ts";
-import type { SettledCall } from "../../shared/interaction.ts";
+import type { InsertOptions, SettledCall } from "../../shared/interaction.ts";
 import { dropErased, writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { Partitions } from "./partitions.ts";
 
@@ -37,43 +37,61 @@ export function createAnalyticsWriter(
 ): AnalyticsWriter {
   const partitions = new Partitions(database);
   const sharesMain = main === database;
+  const inTransaction = <T>(
+    where: Database,
+    options: InsertOptions | undefined,
+    work: (tx: Transaction) => Promise<T>,
+  ) =>
+    where.transaction(async (tx) => {
+      await lockForWriting(tx, options);
+      return await work(tx);
+    });
   const writing = async (
     rows: readonly SettledCall[],
+    options: InsertOptions | undefined,
     write: (tx: Transaction, written: WrittenCalls) => Promise<string[]>,
   ) => {
     const written = await writeCalls(rows);
     const erased = await untilUnique(() =>
-      partitions.writing(rows, () => database.transaction((tx) => write(tx, written)))
+      partitions.writing(rows, () => inTransaction(database, options, (tx) => write(tx, written)))
     );
     if (erased.length === 0) return;
     // A deletion may have come between the two transactions.
-    if (!sharesMain) await main.transaction((tx) => dropErased(tx, erased));
+    if (!sharesMain) {
+      await inTransaction(main, options, (tx) => dropErased(tx, erased));
+    }
     await onDropped?.(erased);
   };
-  const insert = async (rows: readonly SettledCall[]) => {
+  const insert = async (rows: readonly SettledCall[], options?: InsertOptions) => {
     if (rows.length === 0) return;
     if (sharesMain) {
       return await writing(
         rows,
+        options,
         (tx, written) => writeRecords(tx, rows, ["rows", "retained"], written),
       );
     }
     // An erasure notes its calls here first: the rows' database may not know of them yet.
-    const erased = await main.transaction((tx) => writeRecords(tx, rows, ["retained"], new Map()));
-    await writing(rows, (tx, written) => writeRecords(tx, rows, ["rows"], written, erased));
+    const erased = await inTransaction(
+      main,
+      options,
+      (tx) => writeRecords(tx, rows, ["retained"], new Map()),
+    );
+    await writing(
+      rows,
+      options,
+      (tx, written) => writeRecords(tx, rows, ["rows"], written, erased),
+    );
   };
   return {
     insert,
-    async insertPrepared(rows, prepare) {
-      const prepared = async (tx: Queryable) => {
-        await lockForWriting(tx);
-        return await prepare(tx);
-      };
-      if (!sharesMain) return await insert(await main.transaction(prepared));
+    async insertPrepared(rows, prepare, options) {
+      if (!sharesMain) return await insert(await inTransaction(main, options, prepare), options);
       await writing(
         rows,
+        options,
         async (tx, written) =>
-          await writeRecords(tx, await prepared(tx), ["rows", "retained"], written),
+          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written),
       );
     },
   };

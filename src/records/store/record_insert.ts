@@ -1,9 +1,10 @@
 import { nanosToUsd } from "../../base/money.ts";
 import { isStoreAway } from "../../shared/fault.ts";
-import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
+import type { InsertOptions, InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
 import { chargeOnce } from "../../credit/store/charge_once.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { lockForWriting } from "../../database/erasure_lock.ts";
 import type { AnalyticsWriter } from "./analytics_writer.ts";
 import { postAll } from "../../credit/store/ledger.ts";
 import { asRowFault } from "../../database/postgres/faults.ts";
@@ -21,21 +22,24 @@ export function createRecordInsert(
   database: Database,
   analytics: AnalyticsWriter,
 ): InteractionStore["insert"] {
-  const write = async (rows: readonly SettledCall[]) => {
+  const write = async (rows: readonly SettledCall[], options?: InsertOptions) => {
     try {
-      await analytics.insertPrepared(rows, (tx) => postCharges(tx, rows));
+      await analytics.insertPrepared(rows, (tx) => postCharges(tx, rows), options);
     } catch (thrown) {
       const fault = asRowFault(thrown);
       // The charge is posted even if the row can't be stored; where it is already, nothing changes.
       if (rows.length === 1 && !isStoreAway(fault)) {
-        await database.transaction((tx) => postCharges(tx, rows));
+        await database.transaction(async (tx) => {
+          await lockForWriting(tx, options);
+          await postCharges(tx, rows);
+        });
       }
       throw fault;
     }
   };
-  return async (rows) => {
+  return async (rows, options) => {
     if (rows.length === 0) return;
-    await write(rows).catch((thrown) => {
+    await write(rows, options).catch((thrown) => {
       throw asRowFault(thrown);
     });
   };

@@ -5,7 +5,7 @@ import { Turns } from "../../base/turns.ts";
 import type { Database } from "../../database/database.ts";
 import { codedError, codeOf, tooManyConnections } from "../../database/postgres/faults.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
+import type { InsertOptions, InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { OnDropped } from "./analytics_writer.ts";
 import type { WriterQuestion } from "./postgres_writer.ts";
 import type { WritePart, WriteUrls, Written } from "./write_work.ts";
@@ -107,12 +107,12 @@ export function createThreadInsert(
 ): InteractionStore["insert"] {
   let batch = 0;
   let previous: Promise<unknown> = Promise.resolve();
-  const insert = async (rows: readonly SettledCall[]) => {
+  const insert = async (rows: readonly SettledCall[], options?: InsertOptions) => {
     batch++;
     const turns = new Turns();
     for (let from = 0;; from += rowsInTurn) {
       const isLast = from + rowsInTurn >= rows.length;
-      const part = { batch, rows: rows.slice(from, from + rowsInTurn), urls };
+      const part = { batch, rows: rows.slice(from, from + rowsInTurn), urls, options };
       const written = thread.write(isLast ? { ...part, rowsInAll: rows.length } : part);
       if (isLast) return await written;
       // If the thread dies, the last part fails too, and its failure is reported.
@@ -120,9 +120,9 @@ export function createThreadInsert(
       await turns.pause();
     }
   };
-  return async (rows) => {
+  return async (rows, options) => {
     if (rows.length === 0) return;
-    const inTurn = previous.then(() => insert(rows));
+    const inTurn = previous.then(() => insert(rows, options));
     previous = inTurn.catch(() => {});
     const written = await inTurn;
     if (!written.ok) throw failureOf(written);
@@ -147,9 +147,9 @@ export function withOwnSessions(
   byThread: InteractionStore["insert"],
   own: InteractionStore["insert"],
 ): InteractionStore["insert"] {
-  return (rows) =>
-    byThread(rows).catch((thrown) => {
+  return (rows, options) =>
+    byThread(rows, options).catch((thrown) => {
       if (codeOf(thrown) !== tooManyConnections) throw thrown;
-      return own(rows);
+      return own(rows, options);
     });
 }

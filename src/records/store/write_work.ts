@@ -4,7 +4,7 @@ import type { Database } from "../../database/database.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import { openPostgres } from "../../database/postgres/postgres.ts";
 import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
-import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
+import type { InsertOptions, InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import { mediaBytes } from "../../shared/media.ts";
 import { weigh } from "../record_queue.ts";
 import { createAnalyticsWriter } from "./analytics_writer.ts";
@@ -21,6 +21,7 @@ export interface WritePart {
   /** Only in the last part, which starts the write: the number of rows of the whole batch. */
   rowsInAll?: number;
   urls: WriteUrls;
+  options?: InsertOptions | undefined;
 }
 
 export interface WriteUrls {
@@ -66,7 +67,8 @@ export function createWriteWork(embedded?: Database): WriteWork {
   const rowsHint = createGcHint(gcHintEveryUnits);
   const mediaHint = createGcHint(gcHintEveryMediaBytes, "major");
   let open: { batch: number; rows: SettledCall[] } | undefined;
-  const takePart = async ({ batch, rows: some, rowsInAll, urls }: WritePart): Promise<Written> => {
+  const takePart = async (part: WritePart): Promise<Written> => {
+    const { batch, rows: some, rowsInAll, urls, options } = part;
     // A batch whose last part is missing when the next one begins is given up.
     if (open?.batch !== batch) open = { batch, rows: [] };
     const { rows } = open;
@@ -76,7 +78,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
     try {
       // The first parts went to a thread that has been replaced by this one.
       if (rows.length !== rowsInAll) throw away("the thread that writes records was replaced");
-      const dropped = await stores.insert(urls, rows);
+      const dropped = await stores.insert(urls, rows, options);
       const media = rows.flatMap(({ media = [] }) => media);
       mediaHint.addReleased(mediaBytes(media));
       // This thread's own copies, which nothing refers to any more.
@@ -121,10 +123,14 @@ class WriteStores {
   }
 
   /** Batches are written one after the other. Returns the ids of calls that were dropped. */
-  async insert(urls: WriteUrls, rows: readonly SettledCall[]): Promise<readonly string[]> {
+  async insert(
+    urls: WriteUrls,
+    rows: readonly SettledCall[],
+    options?: InsertOptions,
+  ): Promise<readonly string[]> {
     const insert = await (this.#insert ??= this.#open(urls));
     this.#dropped = [];
-    await insert(rows);
+    await insert(rows, options);
     return this.#dropped;
   }
 

@@ -1,0 +1,121 @@
+import assert from "@std/assert";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import type { Database } from "../../src/database/database.ts";
+import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
+import { createReplays } from "../../src/idempotency/store/replays.ts";
+import { createRecorder } from "../../src/records/recorder.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import { createThreadInsert, openWriteThread } from "../../src/records/store/write_thread.ts";
+import type { InteractionStore, SettledCall } from "../../src/shared/interaction.ts";
+import { createMigrated, onPostgres } from "../support/databases.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { postgresAvailability } from "../support/postgres.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const lockedNames = ["balance", "request", "period", "sums"];
+
+/** Accounts for each of which one row is locked, and one that is free. */
+async function setUp(database: Database) {
+  const ids: Record<string, number> = {};
+  const ledger = createLedger(database);
+  for (const name of [...lockedNames, "free"]) {
+    ids[name] = await newAccount(database, name);
+    await ledger.grant(ids[name]!, 1_000n);
+  }
+  const claim = {
+    ...replayIdOf(
+      { accountId: ids.request!, method: "POST", path: "/p", requestId: "r", bodyText: "{}" },
+    ),
+    claimId: "claim",
+  };
+  await createReplays(database, { processId: "p" }).claim(claim);
+  const now = new Date();
+  await createBudgetStore(database).set("budget", {
+    ...{ accountId: ids.period!, scope: { kind: "account", name: "" }, per: "day" } as const,
+    ...{ limitNanos: 1_000n, raised: null },
+  }, { now, prior: () => Promise.resolve(0n) });
+  const call = (name: string, id: string): SettledCall =>
+    interaction(ids[name]!, id, {
+      ...{ status: "completed", costNanos: 10n },
+      // What is charged locks the balance, even where the sums are locked.
+      chargedNanos: name === "sums" ? 0n : 10n,
+      ...name === "request" ? { repeat: { key: claim.key, claimId: claim.claimId } } : {},
+    });
+  return { ids, ledger, call };
+}
+
+const locks = (ids: Record<string, number>) => [
+  `select from account_balances where account_id = ${ids.balance} for update`,
+  `select from replays where account_id = ${ids.request} for update`,
+  "select from budget_periods for update",
+  `select from usage_sums where account_id = ${ids.sums} for update`,
+];
+
+/** Records through a recorder while the rows are locked; the others are stored meanwhile. */
+async function holdsUpNoOthers(
+  database: Database,
+  insert: InteractionStore["insert"],
+): Promise<void> {
+  const { ids, ledger, call } = await setUp(database);
+  const stored: string[] = [];
+  const recorder = createRecorder({
+    store: { insert },
+    log: { info() {}, warn() {}, error: assert.fail },
+    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    stored: (some) => stored.push(...some),
+  });
+  const recordAll = (prefix: string) => {
+    for (const name of Object.keys(ids)) recorder.record(call(name, `${prefix} ${name}`));
+  };
+  recordAll("before");
+  await recorder.drain();
+  await database.transaction(async (tx) => {
+    for (const lock of locks(ids)) await tx.query(lock);
+    recordAll("first");
+    for (const id of ["first free", "second free"]) {
+      const endMs = Date.now() + 15_000;
+      while (!stored.includes(id) && Date.now() < endMs) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      assert.ok(stored.includes(id), `${id} waits for other accounts`);
+      if (id === "first free") recordAll("second");
+    }
+    assert.deepEqual(stored.filter((id) => !id.startsWith("before") && !id.endsWith("free")), []);
+  });
+  await recorder.drain();
+  assert.equal(stored.length, 15);
+  for (const [name, id] of Object.entries(ids)) {
+    const { balanceNanos } = await ledger.show(id);
+    assert.equal(balanceNanos, name === "sums" ? 1_000n : 970n, name);
+  }
+  assert.deepEqual(await ledger.check(), []);
+  const [period] = await database.query("select spent_nanos from budget_periods", []);
+  assert.equal(period?.spent_nanos, 30n);
+  recorder.close();
+}
+
+onPostgres("records wait only for locked rows of their own account", async (database) => {
+  await holdsUpNoOthers(database, createRecords(database).insert);
+});
+
+const { available } = postgresAvailability();
+
+Deno.test({
+  name: "so do those that the thread writes (postgres)",
+  ignore: !available,
+  fn: async () => {
+    const created = await createMigrated();
+    const database = await openPostgres(created.url);
+    const thread = openWriteThread(database);
+    try {
+      const urls = { main: created.url };
+      const onDropped = () => Promise.resolve();
+      await holdsUpNoOthers(database, createThreadInsert({ thread, urls, onDropped }));
+    } finally {
+      await thread.close();
+      await database.close();
+      await created.drop();
+    }
+  },
+});
