@@ -1,6 +1,7 @@
 import { chunks } from "./chunks.ts";
 import { copyLine } from "./copy_text.ts";
 import type { Database, Queryable, SqlRow, Transaction } from "./database.ts";
+import { codeOf, lockNotAvailable } from "./postgres/faults.ts";
 import { readSchemaVersion } from "./schema_version.ts";
 
 /** A copied table. A partition is a table of its own. */
@@ -16,6 +17,8 @@ export interface CopySteps {
   openPartitions(from: Queryable, to: Queryable): Promise<void>;
   /** Changes in the target what depends on the kind of database; part of the transaction. */
   adapt(to: Transaction): Promise<void>;
+  /** How long the copy waits for sessions that use the target's tables; default 30 seconds. */
+  lockWaitMs?: number;
   /** Called with the number of all rows, before they are copied. */
   onTotal?(rows: number): void;
   /** Called with the rows and characters of each copied batch. */
@@ -42,9 +45,11 @@ export function copyDatabase(
     for (const table of tables) figures.set(table.name, await figuresOf(from, table));
     steps.onTotal?.([...figures.values()].reduce((sum, { rows }) => sum + Number(rows), 0));
     await target.transaction(async (to) => {
-      await to.query(textFormats);
-      await steps.openPartitions(from, to);
-      await lockEmpty(to);
+      await to.query(`${textFormats}; set local lock_timeout = ${steps.lockWaitMs ?? 30_000}`);
+      await steps.openPartitions(from, to).catch(inUse);
+      await lockAll(to).catch(inUse);
+      await checkEmpty(to);
+      await to.query(`delete from ${backfillTable}`);
       await checkVersion(to, version);
       for (const table of tables) {
         await copyRows(from, to, table, steps);
@@ -155,11 +160,17 @@ async function copiedTables(database: Queryable): Promise<Table[]> {
 }
 
 /** Waits for programs that are starting on the target; later ones wait for the copy. */
-async function lockEmpty(to: Transaction): Promise<void> {
+async function lockAll(to: Transaction): Promise<void> {
   const names = (await tablesOf(to)).map(({ name }) => name);
   await to.query(`lock table ${names.join(", ")} in access exclusive mode`);
-  await checkEmpty(to);
-  await to.query(`delete from ${backfillTable}`);
+}
+
+function inUse(thrown: unknown): never {
+  if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+  throw new Error(
+    "DATABASE_URL: another session is using tables of the database: end it (pg_stat_activity shows it), and repeat the command.",
+    { cause: thrown },
+  );
 }
 
 async function checkVersion(to: Queryable, version: number): Promise<void> {

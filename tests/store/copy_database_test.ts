@@ -113,8 +113,8 @@ const steps: CopySteps = {
 };
 
 onPostgres(
-  "a copy needs a schema without tables of others, and a user with rights of their owner",
-  async (database) => {
+  "a copy needs a schema without tables of others, and a user with rights of their owner, and nobody beside it",
+  async (database, open) => {
     const refuses = async (prepare: string, text: RegExp) => {
       await assert.rejects(
         database.transaction(async (tx) => {
@@ -131,6 +131,11 @@ onPostgres(
     await refuses(
       'create role "copier"; grant all on all tables in schema public to copier; set local role copier',
       /^Error: DATABASE_URL: the table account_balances belongs to \w+, whose rights the user copier doesn't have; copy as/,
+    );
+    // As a source, this session reads the tables that the copy wants for itself.
+    await assert.rejects(
+      copyDatabase(await open(), database, { ...steps, lockWaitMs: 50 }),
+      /^Error: DATABASE_URL: another session is using tables/,
     );
   },
 );

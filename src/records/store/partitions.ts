@@ -2,7 +2,7 @@ import { greatest, least } from "../../base/lists.ts";
 import type { StoredMonth } from "../../erasure/retention.ts";
 import type { ErasedPartitions } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { codeOf } from "../../database/postgres/faults.ts";
+import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
 import { eraseAlone } from "../../database/retention_lock.ts";
 import { startOfMonth } from "../../shared/time_span.ts";
 import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
@@ -193,8 +193,6 @@ async function dropPartition(
     throw thrown;
   }
 }
-
-const lockNotAvailable = "55P03";
 
 /** Scans a partition once, a few blocks at a time: there is no index on time alone. */
 async function deleteRows(
