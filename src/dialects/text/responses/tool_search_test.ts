@@ -1,9 +1,11 @@
 /** A tool search that the caller runs itself, as Codex and OpenAI's agents library do. */
 import assert from "@std/assert";
-import { checkCall } from "../../../../tests/support/responses_fixtures.ts";
+import { callEvents, checkCall, contextOf } from "../../../../tests/support/responses_fixtures.ts";
 import { finish } from "../../../base/steps.ts";
+import { Fault } from "../../../shared/fault.ts";
 import type { ToolCallPart, ToolResultPart } from "../../kernel/canonical_request.ts";
 import { decodeRequest } from "./request_decoder.ts";
+import { createStreamEncoder } from "./stream_encoder.ts";
 
 const parameters = { type: "object", properties: { query: { type: "string" } } };
 const offered = { type: "tool_search", execution: "client", description: "Finds.", parameters };
@@ -100,4 +102,12 @@ Deno.test("a model's call of the tool search is an item of its kind, whole and s
     });
     assert.ok(!frames.includes("function_call"), frames);
   }
+});
+
+Deno.test("the failed response has what there was of a tool search's arguments", () => {
+  const encoder = createStreamEncoder({ ...contextOf(), request: decode([]) });
+  const events = callEvents("tool_search", ['{"que']).slice(0, 3);
+  const frames = events.map((event) => encoder.encode(event)).join("") +
+    encoder.fail(new Fault("upstream_stream_truncated"));
+  assert.match(frames, /"status":"failed".*"arguments":"{\\"que"/);
 });

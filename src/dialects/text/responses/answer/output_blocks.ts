@@ -114,7 +114,9 @@ export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): 
       return reasoningBlock(item, emit);
     case "tool-call":
       if (item.type === "tool_search_call") {
-        return wholeBlock((text) => item.arguments = text === "" ? {} : parsedRecord(text) ?? text);
+        const write = (text: string) =>
+          item.arguments = text === "" ? {} : parsedRecord(text) ?? text;
+        return wholeBlock(write, write);
       }
       if (isCodingCall(item)) return wholeBlock((text) => endCodingCall(item, text));
       return content.custom
@@ -266,7 +268,10 @@ function callBlock(
 }
 
 /** Collects what is sent whole with its item: an image, or arguments that are an object. */
-function wholeBlock(write: (text: string) => void): OpenBlock {
+function wholeBlock(
+  write: (text: string) => void,
+  writeCut: (text: string) => void = () => {},
+): OpenBlock {
   let text = "";
   return {
     delta(piece) {
@@ -275,6 +280,8 @@ function wholeBlock(write: (text: string) => void): OpenBlock {
     end() {
       write(text);
     },
-    abandon() {},
+    abandon() {
+      writeCut(text);
+    },
   };
 }

@@ -15,8 +15,9 @@ const text = (description: string) => ({ type: "string", description });
 const integer = (description: string) => ({ type: "integer", description });
 
 /**
- * `field` of a call has the function's arguments. `others`: the call's other fields; `defaults`:
- * arguments that the model need not write, but clients require.
+ * `field` of a call has the function's arguments. `others`: the call's other fields; `complete`:
+ * returns the arguments with what the model need not write, but clients require. If it left them
+ * incomplete, they do nothing.
  */
 const tools = {
   apply_patch: {
@@ -38,7 +39,12 @@ const tools = {
     field: "operation",
     idPrefix: "apc_",
     others: {},
-    defaults: ({ type }: JsonRecord) => type === "delete_file" ? {} : { diff: "" },
+    complete: (fields: JsonRecord, written: string) => {
+      const { type, path } = fields;
+      // There is no file to update, so that the model learns of it.
+      if (!type || !path) return { type: "update_file", path: "", diff: written };
+      return type === "delete_file" ? fields : { diff: "", ...fields };
+    },
   },
   shell: {
     description: "Runs shell commands on the user's machine. Each command runs by itself, maybe " +
@@ -56,7 +62,10 @@ const tools = {
     field: "action",
     idPrefix: "sh_",
     others: { environment: { type: "local" } },
-    defaults: () => ({ timeout_ms: null, max_output_length: null, commands: [] }),
+    complete: (fields: JsonRecord) => ({
+      ...{ timeout_ms: null, max_output_length: null, commands: [] },
+      ...fields,
+    }),
   },
   local_shell: {
     description: "Runs a program on the user's machine. To use a shell, run it: " +
@@ -80,7 +89,7 @@ const tools = {
     field: "action",
     idPrefix: "lsh_",
     others: {},
-    defaults: () => ({ type: "exec", env: {}, command: [] }),
+    complete: (fields: JsonRecord) => ({ type: "exec", env: {}, command: [], ...fields }),
   },
 } as const;
 
@@ -117,10 +126,7 @@ function calledTool({ type }: JsonRecord): CodingTool | undefined {
   return names.find((name) => type === `${name}_call`);
 }
 
-/**
- * Returns the tool that an item calls, and the arguments, if the caller ran it. Arguments that were
- * no object are the model's text, as `endCodingCall` wrote them.
- */
+/** Returns the tool that an item calls, and the arguments, if the caller ran it. */
 export function readCodingCall(
   item: JsonRecord,
   path: string,
@@ -128,8 +134,6 @@ export function readCodingCall(
   const tool = calledTool(item);
   if (!tool || asRecord(item.environment).type === "container_reference") return undefined;
   const { field } = tools[tool];
-  const written = item[field];
-  if (typeof written === "string") return { tool, arguments: written };
   const fields = Object.entries(objectAt(item, field, path) ?? {})
     .filter(([, value]) => value !== null);
   return { tool, arguments: JSON.stringify(Object.fromEntries(fields)) };
@@ -170,10 +174,11 @@ export function newCodingCall(
   return { id: newId(idPrefix), type, status: "in_progress", call_id, ...others };
 }
 
-/** Writes the whole arguments of a call into its item. */
+/**
+ * Writes the whole arguments of a call into its item: an object, also where the output limit cut
+ * them off, since clients fail to read any other value.
+ */
 export function endCodingCall(item: Record<string, unknown>, argumentsText: string): void {
-  const { field, defaults } = tools[calledTool(item)!];
-  // Some models write nothing for a call without arguments.
-  const fields = argumentsText === "" ? {} : parsedRecord(argumentsText);
-  item[field] = fields ? { ...defaults(fields), ...fields } : argumentsText;
+  const { field, complete } = tools[calledTool(item)!];
+  item[field] = complete(parsedRecord(argumentsText) ?? {}, argumentsText);
 }
