@@ -41,7 +41,12 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
     lose();
     return { maxTokens, isOn: false };
   }
-  const effort = facts.adaptive ? effortFor(wish, facts) : undefined;
+  const isUnthought = callsWithoutThinking(at.turns);
+  // A budget is sent as a budget if the model accepts one, and here and now.
+  const asBudget = facts.budget && !(facts.adaptive && isUnthought);
+  const effort = facts.adaptive
+    ? effortFor(wish, { xhigh: facts.xhigh, budget: asBudget })
+    : undefined;
   const effortField = effort === undefined ? {} : { effort };
   // The caller forced a tool explicitly, which excludes thinking.
   if (at.isForced) {
@@ -49,14 +54,14 @@ export function planThinking(request: CanonicalRequest, facts: ModelFacts, at: {
     return { ...effortField, maxTokens, isOn: false };
   }
   const display = wish.show === undefined ? {} : { display: wish.show ? "summarized" : "omitted" };
-  const wantsBudget = facts.budget && (wish.budgetTokens !== undefined || !facts.adaptive);
+  const wantsBudget = asBudget && (wish.budgetTokens !== undefined || !facts.adaptive);
   if (!wantsBudget) {
     return { thinking: { type: "adaptive", ...display }, ...effortField, maxTokens, isOn: true };
   }
   const budget = budgetOf(wish, at.limit ?? maxTokens);
   // A wish to see reasoning doesn't switch it on.
   if (budget === undefined) return { maxTokens, isOn: false };
-  if (callsWithoutThinking(at.turns)) {
+  if (isUnthought) {
     lose();
     return { thinking: { type: "disabled" }, maxTokens, isOn: false };
   }
@@ -110,8 +115,10 @@ function switchedOff(
   return { effort: "low" };
 }
 
-function effortFor(wish: Reasoning, facts: ModelFacts): string | undefined {
-  // A budget is sent as a budget if the model accepts one.
+function effortFor(
+  wish: Reasoning,
+  facts: Pick<ModelFacts, "xhigh" | "budget">,
+): string | undefined {
   if (wish.effort === undefined && facts.budget) return undefined;
   const effort = effortOf(wish);
   if (effort === "minimal") return "low";
