@@ -6,7 +6,7 @@ import { Fault } from "../../../shared/fault.ts";
 import type { SocketFrames } from "../../kernel/socket_frames.ts";
 import { jsonValue } from "../../kernel/json.ts";
 import { textWithoutTags } from "../../kernel/tag_blocks.ts";
-import { isTrigger, summaryStart } from "./conversation/state.ts";
+import { sinceSummary, summaryStart } from "./conversation/state.ts";
 import { bodyTextOf, inputItemsText, readClientFrame } from "./socket/client_frame.ts";
 import { wholeEvents } from "./socket/whole_events.ts";
 import { readRequest } from "./splice.ts";
@@ -51,9 +51,8 @@ export const socket: SocketFrames = {
       const item = text.slice(start, end);
       return { item, type: jsonValue(textAt(item, ["type"]) ?? "null") };
     });
-    const start = summaryStart(items);
-    const left = items.slice(start).filter((one) => !isTrigger(one));
-    return { itemsText: left.map(({ item }) => item).join(","), isSummary: start > 0 };
+    const left = sinceSummary(items).map(({ item }) => item);
+    return { itemsText: left.join(","), isSummary: summaryStart(items) > 0 };
   },
 
   withPrevious(data, previousId) {

@@ -35,10 +35,14 @@ export function continueFrom(stored: readonly Item[], body: JsonRecord): JsonRec
 
 /**
  * Returns the items without those that a `compaction` replaces, up to the `compaction_trigger` that
- * asked for it. Other triggers, which got no `compaction`, are left out as well.
+ * asked for it. A summary has no tools: those that earlier items add stay. Other triggers, which
+ * got no `compaction`, are left out as well.
  */
-function sinceSummary(items: readonly Item[]): readonly Item[] {
-  return items.slice(summaryStart(items)).filter((item) => !isTrigger(item));
+export function sinceSummary<One extends Typed>(items: readonly One[]): One[] {
+  const start = summaryStart(items);
+  return items.filter((item, index) =>
+    index < start ? item.type === "additional_tools" : !isTrigger(item)
+  );
 }
 
 interface Typed {
@@ -51,7 +55,7 @@ export function summaryStart(items: readonly Typed[]): number {
   return items.findLastIndex((item, index) => index < summary && isTrigger(item)) + 1;
 }
 
-export function isTrigger({ type }: Typed): boolean {
+function isTrigger({ type }: Typed): boolean {
   return type === "compaction_trigger";
 }
 
@@ -132,6 +136,7 @@ const modelCalls: ReadonlySet<string> = new Set([
   "custom_tool_call",
   "apply_patch_call",
   "shell_call",
+  "local_shell_call",
   "tool_search_call",
 ]);
 

@@ -1,7 +1,14 @@
 import assert from "@std/assert";
 import { finish } from "../../../../base/steps.ts";
 import { decodeRequest } from "../request_decoder.ts";
-import { continueFrom, inputItems, type Item, resolveReferences, storedOutput } from "./state.ts";
+import {
+  continueFrom,
+  inputItems,
+  type Item,
+  resolveReferences,
+  storedOutput,
+  withoutUnsealedReasoning,
+} from "./state.ts";
 
 const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "f", arguments: "{}" };
 const output = { type: "function_call_output", call_id: "call_1", output: "42" };
@@ -150,6 +157,18 @@ Deno.test("what a summary was asked for stands for all before it", () => {
     call,
     message("new"),
   ]);
+  const tools = { type: "additional_tools", role: "developer", tools: [] };
+  assert.deepEqual(continued([tools, message("old"), trigger], [summary]), [
+    ...[tools, summary, message("new")],
+  ]);
+});
+
+Deno.test("calls of every kind lose their ids with the unsealed reasoning before them", () => {
+  for (const kind of ["function", "custom_tool", "apply_patch", "shell", "local_shell"]) {
+    const item = { type: `${kind}_call`, id: "c_1", call_id: "call_1" };
+    const left = withoutUnsealedReasoning([{ type: "reasoning", id: "rs_1", summary: [] }, item]);
+    assert.deepEqual(left, [{ type: `${kind}_call`, call_id: "call_1" }]);
+  }
 });
 
 function itemsOf(turns: readonly { input: readonly Item[]; output: readonly Item[] }[]): Item[] {
