@@ -129,7 +129,9 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
       return;
     case "item_reference":
       // The gateway has replaced references to stored items already.
-      throw invalidValue(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
+      throw asString(item.id) === undefined
+        ? missingField(`${path}.${item.type === "item_reference" ? "id" : "role"}`)
+        : invalidValue(`${path}.id`, `no stored item has the id '${item.id}'`);
     default:
       return addUnsupported(item, path, into);
   }

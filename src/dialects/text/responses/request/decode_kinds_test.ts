@@ -19,3 +19,21 @@ Deno.test("kinds that came after this was written are named, not refused", () =>
     assert.deepEqual(foreign.map((one) => [one.path, one.weight]), [[path, "meaning"]], path);
   }
 });
+
+Deno.test("an item without a type is a reference by its id, else a message that lacks its role", () => {
+  const cases: [Record<string, unknown>, RegExp][] = [
+    [{ content: "hi" }, /^input\[1\]\.role: /],
+    [{ type: "item_reference" }, /^input\[1\]\.id: /],
+    [{ id: "msg_1" }, /^input\[1\]\.id: no stored item has the id 'msg_1'\.$/],
+  ];
+  for (const [item, message] of cases) {
+    assert.throws(() => decode({ input: [user, item] }), { message });
+  }
+});
+
+Deno.test("of web searches that items offer again, the last one counts", () => {
+  const search = { type: "web_search" };
+  const again = { type: "additional_tools", role: "developer", tools: [search] };
+  const { webSearch, unsupported } = decode({ input: [again, user, again], tools: [search] });
+  assert.deepEqual([webSearch?.path, unsupported], ["input[2].tools[0]", []]);
+});

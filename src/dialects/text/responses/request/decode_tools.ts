@@ -37,7 +37,7 @@ export function readTools(
   const tools = offered.flatMap(({ tool, type, path, namespace }) => {
     if (type === "function") return [readFunction(tool, path, namespace, names)];
     if (type === "custom") return [readCustom(tool, path, namespace, names)];
-    if (isSearchType(type) && !search) {
+    if (isSearchType(type) && (!search || isAgain(path))) {
       search = readSearchTool(tool, path);
       if (tool.external_web_access === false) {
         unsupported.push({ path: `${path}.external_web_access`, value: false, weight: "hint" });
@@ -72,11 +72,15 @@ export function readTools(
  */
 function lastOfEach(tools: readonly Tool[]): Tool[] {
   const again = new Map(
-    tools.filter(({ path }) => path.startsWith("input[")).map((tool) => [tool.name, tool]),
+    tools.filter(({ path }) => isAgain(path)).map((tool) => [tool.name, tool]),
   );
   return again.size === 0
     ? [...tools]
     : tools.filter((tool) => (again.get(tool.name) ?? tool) === tool);
+}
+
+function isAgain(path: string): boolean {
+  return path.startsWith("input[");
 }
 
 function readFunction(
