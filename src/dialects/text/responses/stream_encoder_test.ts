@@ -114,6 +114,22 @@ Deno.test("text and refusal in a row are parts of one message; a call parts mess
   ]);
 });
 
+Deno.test("reasoning has a status, as other items: the AI SDK's provider of xAI requires it", () => {
+  const events = responsesEvents(encodeStream([
+    start,
+    ...block(0, { kind: "reasoning" }, "hm"),
+    ...block(1, { kind: "text" }, "hi"),
+    finish("stop"),
+  ]));
+  const items = events.flatMap(({ type, item }) =>
+    item === undefined ? [] : [[type, (item as Record<string, unknown>).status]]
+  );
+  assert.deepEqual(items.slice(0, 2), [
+    ["response.output_item.added", "in_progress"],
+    ["response.output_item.done", "completed"],
+  ]);
+});
+
 Deno.test("an answer cut by its limit closes its last item as incomplete", () => {
   for (const content of [{ kind: "text" }, tool("c")]) {
     const events = responsesEvents(encodeStream([

@@ -50,7 +50,8 @@ export function newItem(
         content: [],
       };
     case "reasoning":
-      return { id: newId("rs_"), type: "reasoning", summary: [] };
+      // Optional at OpenAI, but the AI SDK's provider of xAI requires a status.
+      return { id: newId("rs_"), type: "reasoning", status: "in_progress", summary: [] };
     case "tool-call": {
       const call_id = content.id || newId("call_");
       const own = Object.hasOwn(namespaces, content.name)

@@ -141,8 +141,7 @@ export class OutputWriter {
     this.#block?.writer.end(opaque);
     if (this.#block?.isUnannounced) this.#announce();
     this.#block = undefined;
-    // Reasoning has no status that could change.
-    if (this.#open?.item.type === "reasoning") this.#closeItem(undefined);
+    if (this.#open?.item.type === "reasoning") this.#closeItem("completed");
     if (!this.#takesTurns) this.#next();
   }
 
