@@ -28,7 +28,7 @@ import { tokenize } from "./tokens.ts";
 
 export async function chatCompletions(exchange: Exchange, vendor: ChatVendor): Promise<Response> {
   const body = bodyOf(exchange);
-  checkChatRequest(body, vendor.isStrict);
+  checkChatRequest(body, vendor);
   const model = findModel(vendor, body.model);
   if (vendor.isStrict) refuseMarks(body, model.id);
   if (model.isReasoning) refuseForReasoning(body, vendor);

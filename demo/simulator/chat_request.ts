@@ -1,5 +1,6 @@
 /** Reads and checks a chat completions request, with the messages of the strict vendor. */
 import { BODY, FUNCTION, MESSAGES, PARTS, PARTS_OF_ROLE, TOOL_CALL } from "./chat_rules.ts";
+import { type ChatVendor } from "./chat_vendor.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
@@ -8,7 +9,10 @@ import { type ToolOutcome } from "./prose.ts";
 import { type OfferedSearch } from "./web_search.ts";
 
 /** Throws a 400 Problem for the first thing that the vendor would refuse. */
-export function checkChatRequest(body: JsonObject, isStrict: boolean): void {
+export function checkChatRequest(
+  body: JsonObject,
+  { isStrict, lacksCustomTools = false }: Pick<ChatVendor, "isStrict" | "lacksCustomTools">,
+): void {
   require(body, BODY, "", isStrict);
   const messages = asArray(body.messages);
   if (messages.length === 0) {
@@ -20,7 +24,7 @@ export function checkChatRequest(body: JsonObject, isStrict: boolean): void {
   }
   messages.forEach((message, index) => checkMessage(message, `messages[${index}]`, isStrict));
   checkOrder(objectsIn(messages));
-  checkTools(body, isStrict);
+  checkTools(body, isStrict, lacksCustomTools);
   checkFormat(body, isStrict);
   if (asNumber(body.top_logprobs) !== null && body.logprobs !== true) {
     throw invalid(
@@ -186,14 +190,14 @@ function requireNoneOpen(open: string[], path: string): void {
   );
 }
 
-function checkTools(body: JsonObject, isStrict: boolean): void {
+function checkTools(body: JsonObject, isStrict: boolean, lacksCustomTools: boolean): void {
   const tools = objectsIn(body.tools);
   if (isStrict && body.tools && tools.length === 0) {
     throw invalid("tools", "empty_array", "Invalid 'tools': empty array.");
   }
   tools.forEach((tool, index) => {
     const path = `tools[${index}].function`;
-    if (isStrict && tool.type === "custom" && asObject(tool.custom)) return;
+    if (!lacksCustomTools && tool.type === "custom" && asObject(tool.custom)) return;
     if (tool.type === "web_search" && !isStrict) return;
     if (tool.type !== "function") {
       throw invalid(`tools[${index}].type`, "invalid_value", `Invalid value: '${tool.type}'.`);

@@ -52,9 +52,11 @@ export interface ChatVendor {
   refusedWhenReasoning: Readonly<Record<string, number | null>>;
   /** At the responses endpoint reasoning comes as plain text, as servers of open models give it. */
   hasRawReasoning?: true;
-  /** Types of the tools that the endpoint knows; absent: all. */
+  /** The chat endpoint refuses OpenAI's custom tools. */
+  lacksCustomTools?: true;
+  /** Types of the tools that the responses endpoint knows; absent: all. */
   responsesTools?: readonly string[];
-  /** There, reasoning has a status, as other items have. */
+  /** At the responses endpoint, reasoning has a status, as other items have. */
   hasReasoningStatus?: true;
   usage(counts: Counts, model: ChatModel): JsonObject;
   /** Members of the responses endpoint's usage beside the standard ones. */

@@ -41,6 +41,7 @@ export const VENDOR_A: ChatVendor = {
   isStrict: false,
   reasoning: "content",
   hasRawReasoning: true,
+  lacksCustomTools: true,
   responsesTools: ["function", "mcp"],
   hasReasoningStatus: true,
   usageChunk: "asked",
@@ -179,6 +180,7 @@ export const VENDOR_G: ChatVendor = {
   otherModels: [],
   isStrict: false,
   reasoning: "content",
+  lacksCustomTools: true,
   responsesTools: [
     ...["function", "web_search", "x_search", "image_generation", "collections_search", "shell"],
     ...["file_search", "code_execution", "code_interpreter", "mcp"],

@@ -82,9 +82,9 @@ export interface Vendor {
    */
   readonly compacts?: true;
   /**
-   * The vendor's responses endpoint knows only functions and the tools that the vendor runs itself.
-   * OpenAI's other tools (`apply_patch`, `shell`, `namespace`, `tool_search`, custom tools) are
-   * functions there.
+   * The vendor's endpoints know only functions and the tools that the vendor runs itself. OpenAI's
+   * other tools (`apply_patch`, `shell`, `namespace`, `tool_search`, custom tools) are functions
+   * there.
    */
   readonly lacksExtensions?: true;
   /** Names of its models may begin with another vendor's name, as an aggregator's do. */

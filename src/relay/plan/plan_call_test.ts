@@ -127,6 +127,37 @@ Deno.test("vendors get no field or item of Codex's that their endpoint refuses",
   }
 });
 
+Deno.test("chat vendors that are known to lack custom tools get functions, others the bytes", async () => {
+  const clock = new FakeClock();
+  const deps = {
+    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
+    prices: { find: () => undefined, chatRefuses: () => [] },
+    storedResponses: { findReasoning: () => Promise.resolve([]) },
+  } as unknown as PlanDeps;
+  const question = { role: "user", content: "Go" };
+  const named = { name: "free" };
+  const call = { id: "c", type: "custom", custom: { ...named, input: "ls" } };
+  const bodies = [
+    { messages: [question], tools: [{ type: "custom", custom: named }] },
+    {
+      messages: [
+        ...[question, { role: "assistant", tool_calls: [call] }],
+        { role: "tool", tool_call_id: "c", content: "" },
+      ],
+    },
+  ];
+  for (const body of bodies) {
+    for (const vendor of ["vendor-a", "vendor-b", "vendor-f", "vendor-g"]) {
+      const request = requestOf({ model: "m", ...body }, 1, "managed", { dialect: "chat", vendor });
+      const plan = await planCall(deps, request);
+      const isTranslated = /[ag]$/.test(vendor);
+      assert.deepEqual([plan.sameDialect, plan.upstream.name], [!isTranslated, "chat"]);
+      assert.equal(plan.requestText.includes('"custom"'), !isTranslated, plan.requestText);
+      assert.deepEqual(plan.losses, []);
+    }
+  }
+});
+
 /** Returns a message with a single text in its short form. */
 function plainItem(item: { type: string; role: string; content: { text: string }[] }): object {
   return item.type === "message" ? { role: item.role, content: item.content[0]!.text } : item;

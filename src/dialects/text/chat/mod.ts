@@ -6,7 +6,13 @@ import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
-import { fallbackField, readRequest, readToolDemand, spliceRequest } from "./splice.ts";
+import {
+  fallbackField,
+  hasCustomTools,
+  readRequest,
+  readToolDemand,
+  spliceRequest,
+} from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
@@ -44,6 +50,7 @@ export const chat: Dialect = {
   createStreamEncoder,
   errorFrame,
   toolDemand: readToolDemand,
+  hasExtensions: hasCustomTools,
   fallbackField,
   usageFlag: {
     isRefusedIn: (refusal) => refusal.includes("stream_options"),

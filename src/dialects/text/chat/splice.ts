@@ -10,7 +10,7 @@ import {
 import { greatest, pushAll } from "../../../base/lists.ts";
 import type { FallbackField, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { asRecord, asString, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, type JsonRecord, recordsIn } from "../../kernel/json.ts";
 import { readSafetyUser } from "../../kernel/safety_user.ts";
 import { splicer, storeEdits } from "../../kernel/splice_request.ts";
 import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
@@ -121,4 +121,12 @@ export function readToolDemand(body: unknown): ToolDemand {
   if (!hasAny) return "none";
   if (typeof effort !== "string") return "tools";
   return effort === "none" ? "tools_alone" : "tools_with_reasoning";
+}
+
+/** Whether a request offers OpenAI's custom tools, or has calls of them. */
+export function hasCustomTools(body: unknown): boolean {
+  const { tools, messages } = asRecord(body);
+  const isCustom = ({ type }: JsonRecord) => type === "custom";
+  return recordsIn(tools).some(isCustom) ||
+    recordsIn(messages).some(({ tool_calls: calls }) => recordsIn(calls).some(isCustom));
 }
