@@ -53,7 +53,7 @@ export interface LogLines {
   write(line: string, mayWait?: boolean): void;
   /** Resolves when all lines are written, or nobody has read them for a while. */
   flush(): void | Promise<void>;
-  /** Number of lines that were dropped because nobody read the output. */
+  /** Number of lines that were dropped because the output was not read or couldn't be written. */
   readonly dropped?: number;
   /** `report` is called with the number of dropped lines once the output is read again. */
   onDropped?(report: (lines: number) => void): void;
@@ -128,8 +128,7 @@ export class OutputLines implements LogLines {
       this.#add(line);
       return mayWait && this.#lingerMs > 0 ? this.#writeSoon() : this.#writeNow();
     }
-    this.#dropped++;
-    this.#unreported++;
+    this.#drop(1);
   }
 
   /** Writes a line that is never dropped, such as a key that is shown only once. */
@@ -141,6 +140,11 @@ export class OutputLines implements LogLines {
   #add(line: string): void {
     this.#waiting.push(line + "\n");
     this.#units += line.length + 1;
+  }
+
+  #drop(lines: number): void {
+    this.#dropped += lines;
+    this.#unreported += lines;
   }
 
   #writeNow(): void {
@@ -162,8 +166,9 @@ export class OutputLines implements LogLines {
 
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const isOut = await this.#putAll(this.#encoder.encode(this.#next()));
-      if (isOut) this.#report();
+      const lines = this.#next();
+      if (await this.#putAll(this.#encoder.encode(lines.join("")))) this.#report();
+      else this.#drop(lines.length);
     }
     this.#writing = undefined;
   }
@@ -176,7 +181,7 @@ export class OutputLines implements LogLines {
     this.#onDropped(lines);
   }
 
-  #next(): string {
+  #next(): string[] {
     let units = 0;
     let lines = 0;
     while (lines < this.#waiting.length) {
@@ -186,10 +191,10 @@ export class OutputLines implements LogLines {
       lines++;
     }
     this.#units -= units;
-    return this.#waiting.splice(0, lines).join("");
+    return this.#waiting.splice(0, lines);
   }
 
-  /** Returns false if the output is closed; that fails no call. */
+  /** Returns false if the output is closed or its disk is full; that fails no call. */
   async #putAll(bytes: Uint8Array): Promise<boolean> {
     try {
       for (let at = 0; at < bytes.length;) at += await this.#put(bytes.subarray(at));

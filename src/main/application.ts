@@ -415,7 +415,7 @@ function createServiceLog(
   const write: LogLines["write"] = (line, mayWait) => lines.write(line, mayWait);
   const log = createProgramLog(write, clock.now, { logFormat, seat });
   lines.onDropped?.((dropped) =>
-    log.warn("log lines were dropped: nobody read standard output", { lines: dropped })
+    log.warn("log lines were dropped: standard output could not be written", { lines: dropped })
   );
   return log;
 }

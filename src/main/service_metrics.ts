@@ -66,7 +66,8 @@ export function createServiceMetrics(
       },
     },
     gateway_log_lines_dropped_total: {
-      help: "Log lines that were dropped because nobody read standard output",
+      help:
+        "Log lines that were dropped because standard output was not read or could not be written",
       kind: "counter",
       read: () => lines.dropped ?? 0,
     },
