@@ -138,15 +138,17 @@ class GenerateWalk {
     for (const one of list(element.candidates ?? [], "candidates")) {
       this.#candidate(object(one, "candidate"));
     }
-    this.#usageLast = "usageMetadata" in element;
-    if (this.#usageLast) this.#takeUsage(readUsage(object(element.usageMetadata, "usage")));
+    // Every element has it; it is empty until the vendor has reported something.
+    const usage = object(element.usageMetadata, "usage");
+    this.#usageLast = Object.keys(usage).length > 0;
+    if (this.#usageLast) this.#takeUsage(readUsage(usage));
   }
 
   end(): AnswerContent {
     if (!this.#error) {
       must(this.#choices.length > 0 || this.#blocked, "no candidate at all");
       for (const choice of this.#choices) must(choice?.finish, "a candidate without finishReason");
-      must(this.#usageLast, "the last element has no usageMetadata");
+      must(this.#usageLast, "the last element has no usage");
     }
     return {
       ending: this.#error ? "failed" : "finished",

@@ -6,6 +6,7 @@ const head = { modelVersion: "m", responseId: "r" };
 const parts = (...parts: unknown[]) => ({
   ...head,
   candidates: [{ index: 0, content: { role: "model", parts } }],
+  usageMetadata: {},
 });
 const call = (id: string) => parts({ functionCall: { id, name: "f", args: { x: 1 } } });
 
@@ -107,16 +108,17 @@ const broken: BrokenRow[] = [
     /follows the finish/,
     sse(changed(whole, 1, [...candidate, "finishReason"], "STOP")),
   ],
-  ["no usage at the end", /no usageMetadata/, sse(changed(whole, 4, ["usageMetadata"], undefined))],
+  ["no usage at the end", /has no usage/, sse(changed(whole, 4, ["usageMetadata"], {}))],
+  ["an element without usage", /usage/, sse(changed(whole, 1, ["usageMetadata"], undefined))],
   [
     "usage only before the end",
-    /no usageMetadata/,
+    /has no usage/,
     sse(
       changed(
         changed(whole, 3, ["usageMetadata"], whole[4]!.usageMetadata),
         4,
         ["usageMetadata"],
-        undefined,
+        {},
       ),
     ),
   ],

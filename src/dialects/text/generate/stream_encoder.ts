@@ -57,7 +57,7 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
 
 /**
  * Writes one streamed answer: text at once, calls and media whole when their block ends, the finish
- * and the usage in the single last element, together with the last part.
+ * and the final usage in the single last element, together with the last part.
  */
 class GenerateStreamEncoder implements StreamEncoder {
   readonly contentType: string;
@@ -68,6 +68,8 @@ class GenerateStreamEncoder implements StreamEncoder {
   /** Members that every element repeats. */
   #head: Record<string, unknown>;
   readonly #usage: ShownUsage;
+  /** What the vendor has reported, for every element: some clients ignore one without the field. */
+  #usageSoFar: Record<string, unknown> = {};
 
   constructor(context: AnswerContext) {
     this.#framing = context.jsonArray ? new ArrayFraming() : sseFraming;
@@ -111,6 +113,8 @@ class GenerateStreamEncoder implements StreamEncoder {
         this.#choice(event.choice).finish = event;
         return "";
       case "usage":
+        this.#usageSoFar = writeUsage(event.usage);
+        return "";
       case "own":
         return "";
       case "error":
@@ -197,7 +201,8 @@ class GenerateStreamEncoder implements StreamEncoder {
   /** Writes an element with these parts of a candidate; nothing without parts. */
   #partsElement(index: number, parts: readonly Record<string, unknown>[]): string {
     if (parts.length === 0) return "";
-    return this.#element({ candidates: [candidateOf(index, this.#choice(index), parts)] });
+    const candidates = [candidateOf(index, this.#choice(index), parts)];
+    return this.#element({ candidates, usageMetadata: this.#usageSoFar });
   }
 
   #element(members: Record<string, unknown>): string {

@@ -28,9 +28,10 @@ Deno.test("text goes out as it comes but for its last character, which has endin
     { content: { role: "model", parts: [{ text: " da" }] }, index: 0 },
     { content: { role: "model", parts: [{ text: "y" }] }, finishReason: "MAX_TOKENS", index: 0 },
   ]);
+  // BAML ignores an element without it.
   assert.deepEqual(elements.map(({ usageMetadata }) => usageMetadata), [
-    undefined,
-    undefined,
+    {},
+    {},
     { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
   ]);
   for (const element of elements) {
