@@ -26,6 +26,12 @@ Deno.test("silenced checks and loose ends are found in tests too", () => {
   }
 });
 
+Deno.test("one file says what must not compile, and silences nothing else", () => {
+  const path = "tests/contracts/client_types_test.ts";
+  assert.equal(verdict(path, "// @ts-expect-error: a string\nf();"), null);
+  assert.notEqual(verdict(path, "// @ts-ignore why not\nf();"), null);
+});
+
 Deno.test("tests that are switched off are found", () => {
   const found = [
     'Deno.test.ignore("x", () => {});',
