@@ -130,8 +130,9 @@ export interface AnalyticsReads extends InteractionRepository, Pick<InteractionS
   /** Returns API key → time of its latest call; keys without a call are absent. */
   lastUses(accountId: number, apiKeyIds: readonly string[]): Promise<Map<string, Date>>;
   /**
-   * Sums the charges of stored calls since a time, in nano-dollars: of all calls, or of those of an
-   * app or end user.
+   * Sums the charges of calls since the beginning of a day until the end of its month, in
+   * nano-dollars: of all calls, or of those of an app or end user, without erased ones, which no
+   * longer name theirs.
    */
   chargedSince(
     accountId: number,

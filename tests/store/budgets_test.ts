@@ -469,10 +469,10 @@ eachDatabase(
       assert.ok(!rows.some(({ row }) => String(row).includes("ann@")), table);
     }
     await one.budgetCache.refresh();
-    assert.equal(
-      (await one.begin({ accountId, userId: "ann@example.org", nanos: 99n })).leaseIds.length,
-      0,
-    );
+    const { leaseIds } = await one.begin({ accountId, userId: "ann@example.org", nanos: 99n });
+    assert.equal(leaseIds.length, 0);
+    const { spentNanos } = await one.set(accountId, "account", "month", 10n);
+    assert.equal(spentNanos, 5n, "what the erased call was charged counts in a new budget");
   },
 );
 

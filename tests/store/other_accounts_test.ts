@@ -1,5 +1,6 @@
 /** Whatever is asked of an account's calls, nothing of another's comes back. */
 import assert from "@std/assert";
+import { startOfDay } from "../../src/shared/time_span.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLabelRows } from "../../src/records/store/label_days.ts";
@@ -43,7 +44,7 @@ eachDatabase("a call is found by its own account alone", async (database) => {
       await store.idsOfRequests({ accountId: ours, endpoint, requests: [request] }),
       await store.oldestCall(ours),
       await store.lastUses(ours, ["k"]),
-      await store.chargedSince(ours, {}, before),
+      await store.chargedSince(ours, {}, startOfDay(before)),
       await store.sessionsEndingWith(ours, [key], after),
       await store.sessionsEndingWith(theirs, [key], before),
     ],

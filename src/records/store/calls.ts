@@ -9,6 +9,8 @@ import { chunksOf, pushAll } from "../../base/lists.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { createUsageSums } from "../../usage/store/usage_sums.ts";
+import { startOfMonth } from "../../shared/time_span.ts";
 import { timesOf } from "./partitions.ts";
 
 export async function sampleCalls(
@@ -204,6 +206,11 @@ export async function chargedSince(
   { app, userId }: { app?: string; userId?: string },
   since: Date,
 ): Promise<bigint> {
+  if (app === undefined && userId === undefined) {
+    const days = { accountId, span: "day", from: since, to: startOfMonth(since, 1) } as const;
+    const steps = await createUsageSums(database).steps(days);
+    return steps.reduce((sum, { chargedNanos }) => sum + chargedNanos, 0n);
+  }
   const [row] = await database.query(
     `select coalesce(sum(charged_nanos), 0)::bigint as charged from interactions
      where account_id = $1 and created_at >= $2
