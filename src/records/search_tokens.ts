@@ -37,10 +37,12 @@ export interface SearchTerms {
   phrases: string[];
 }
 
+const phrasePattern = /"([^"]+)"/g;
+
 /** Parses `word "some words"`. Without tokens nothing can be found. */
 export function searchTerms(text: string): SearchTerms {
   const tokens = new Set(textWords(text));
-  const phrases = [...text.matchAll(/"([^"]+)"/g)].map(([, phrase]) => phrase!.trim());
+  const phrases = [...text.matchAll(phrasePattern)].map(([, phrase]) => phrase!.trim());
   return { tokens: [...tokens].slice(0, maxTerms), phrases: phrases.filter(isRun) };
 }
 
@@ -49,6 +51,11 @@ export const maxTerms = 12;
 
 export function countTerms(text: string): number {
   return new Set(textWords(text)).size;
+}
+
+/** Whether words would be ignored: phrases are compared literally, however many words they have. */
+export function hasIgnoredTerms(text: string): boolean {
+  return countTerms(text) > maxTerms && countTerms(text.replace(phrasePattern, " ")) > 0;
 }
 
 /** Returns the keys of a word in these spans. */

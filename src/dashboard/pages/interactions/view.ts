@@ -3,6 +3,7 @@ import { nanosToUsd, parseUsd } from "../../../base/money.ts";
 import { exactTime, nameText, readTime } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
 import { clampSpan, dayMs } from "../../../shared/time_span.ts";
+import { countTerms, hasIgnoredTerms, maxTerms } from "../../../records/search_tokens.ts";
 
 /** Address of the list; the pages of single calls are below it. */
 export const listPath = "/dashboard/interactions";
@@ -107,6 +108,12 @@ class ViewReader {
   search(): void {
     const search = this.#one("q");
     if (search === undefined) return;
+    const reason = searchProblem(search);
+    if (reason !== undefined) {
+      this.#unused.set("q", search);
+      this.#problems.push(`Text “${search.slice(0, 40)}”: ${reason}.`);
+      return;
+    }
     this.#query.search = search;
     this.#keep("q", search, "Text", `“${search}”`);
   }
@@ -214,6 +221,14 @@ class ViewReader {
     this.#fields.append(field, text);
     this.#chips.push({ label, value, field, text });
   }
+}
+
+/** Says why a text can't be searched; undefined if it can. */
+function searchProblem(text: string): string | undefined {
+  if (countTerms(text) === 0) return "expected at least one letter or digit";
+  return hasIgnoredTerms(text)
+    ? `expected at most ${maxTerms} words, or a “phrase” in quotes, which may be longer`
+    : undefined;
 }
 
 function without(fields: URLSearchParams, field: string, text: string | undefined) {

@@ -76,6 +76,18 @@ Deno.test("an invalid filter is reported and filters nothing", () => {
   assert.equal(problems.length, 6);
   assert.equal(fields.toString(), "");
   assert.equal(read(`cost_min=${"9".repeat(30)}&from=0000-01-01`).problems.length, 1);
+  const words = "a b c d e f g h i j k l m";
+  const searched = (text: string) => {
+    const { query, problems } = read(new URLSearchParams({ q: text }).toString());
+    return problems[0] ?? query.search;
+  };
+  assert.match(searched("👩 !!")!, /^Text “👩 !!”: expected at least one letter or digit\.$/);
+  assert.match(
+    searched(words)!,
+    /^Text “a b .*: expected at most 12 words, or a “phrase” in quotes/,
+  );
+  assert.match(searched(`"${words}" n`)!, /expected at most 12 words/);
+  for (const text of [`"${words}"`, words.slice(2), `"a`]) assert.equal(searched(text), text);
 });
 
 Deno.test("blank and unknown fields are left out of addresses", () => {
