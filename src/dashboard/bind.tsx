@@ -16,6 +16,7 @@ import type { DashboardDeps } from "./deps.ts";
 import { LinkLine } from "./components.tsx";
 import { showDirectionControls } from "./direction.ts";
 import { returnPath } from "./return_path.ts";
+import { entries, roleFor } from "./navigation.tsx";
 import { hashToken } from "../people/link_token.ts";
 import { sameText } from "../base/hash.ts";
 import { accountCsrfOf, openFor, sealFor } from "./secrets.ts";
@@ -217,10 +218,17 @@ export function message(
   return card(ctx, context, title, body, status);
 }
 
+/** The same for what was removed and for what is another account's; leads to the section's list. */
 export function notFoundPage(ctx: PageContext, context: Context): Promise<Response> {
-  const text = "There is nothing at this address, or it belongs to another account.";
-  const link = { href: "/dashboard", text: "Go to the dashboard", isPrimary: true };
-  return message(ctx, context, 404, "Page not found", text, link);
+  const text =
+    "There is nothing at this address: it may have been removed, or it belongs to another account.";
+  const entry = entries.find(({ section }) =>
+    roleFor(section) === "viewer" && context.req.path.startsWith(`/dashboard/${section}/`)
+  );
+  const link = entry
+    ? { href: `/dashboard/${entry.section}`, text: `Go to ${entry.title}` }
+    : { href: "/dashboard", text: "Go to the dashboard" };
+  return message(ctx, context, 404, "Page not found", text, { ...link, isPrimary: true });
 }
 
 const backToDashboard = { href: "/dashboard", text: "Back to the dashboard" };

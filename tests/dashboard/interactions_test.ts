@@ -416,7 +416,12 @@ Deno.test("an owner deletes one call with all that is known of it; nobody else c
     (await owner.get(list)).text,
     /The interaction and everything derived from it were deleted/,
   );
-  assert.equal((await owner.get(`${list}/${id}`)).status, 404);
+  const gone = await owner.get(`${list}/${id}`);
+  assert.equal(gone.status, 404);
+  assert.match(
+    gone.text,
+    /may have been removed[^]*href="\/dashboard\/interactions"[^>]*>Go to Inter/,
+  );
   assert.deepEqual(idsIn((await owner.get(`${list}?q=archaeopteryx`)).text), []);
   assert.deepEqual(idsIn((await owner.get(`${list}?q=quetzalcoatlus`)).text), [kept]);
   assert.equal((await owner.post(`${list}/${id}/delete`, { csrf })).status, 403);
