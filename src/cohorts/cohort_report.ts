@@ -221,10 +221,16 @@ export function callWarnings({ interactions, cost }: FigureSums): string[] {
   }
   if (unknown > 0n) {
     warnings.push(
-      `unknown_cost: the cost of ${unknown} of ${interactions} interactions is not known; every figure of cost leaves them out.`,
+      `unknown_cost: the cost of ${shown(unknown)} of ${
+        shown(interactions)
+      } interactions is not known; every figure of cost leaves them out.`,
     );
   }
   return warnings;
+}
+
+function shown(count: bigint): string {
+  return count.toLocaleString("en-US");
 }
 
 /** Returns warnings about how to read the figures of these outcomes. */

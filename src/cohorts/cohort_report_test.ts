@@ -97,11 +97,11 @@ Deno.test("a warning is there under thirty interactions, not from thirty on", ()
 
 Deno.test("calls of unknown cost are left out of every figure of cost, and counted", () => {
   const body = bodyOf(
-    cohort([1, 3], [outcome("clicks", [4])], { interactions: 40n, completed: 40n }),
+    cohort([1, 3], [outcome("clicks", [4])], { interactions: 4000n, completed: 4000n }),
   );
-  assert.equal(body.unknown_cost_interactions, 38);
+  assert.equal(body.unknown_cost_interactions, 3998);
   assert.equal(body.cost_per_interaction_usd.mean, "0.002000000");
-  assert.match(body.warnings.join(), /unknown_cost: the cost of 38 of 40 interactions/);
+  assert.match(body.warnings.join(), /unknown_cost: the cost of 3,998 of 4,000 interactions/);
 });
 
 Deno.test("one sum of revenue has a ratio and no interval; a cost of nothing has no ratio", () => {
