@@ -53,7 +53,7 @@ export interface ChatVendor {
   /** At the responses endpoint reasoning comes as plain text, as servers of open models give it. */
   hasRawReasoning?: true;
   /** The chat endpoint refuses OpenAI's custom tools. */
-  lacksCustomTools?: true;
+  lacksCustomTools?: boolean;
   /** Types of the tools that the responses endpoint knows; absent: all. */
   responsesTools?: readonly string[];
   /** At the responses endpoint, reasoning has a status, as other items have. */
