@@ -8,7 +8,7 @@ import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
-import { newAccount } from "./samples.ts";
+import { newAccount, untilOneWaits } from "./samples.ts";
 
 let made = 0;
 
@@ -130,6 +130,23 @@ eachDatabase("answers are erased by their calls", async (database) => {
   assert.deepEqual(await database.query("select transaction_id from replays", []), [
     { transaction_id: "r2" },
   ]);
+});
+
+onPostgres("an answer that stays locked keeps no other from being erased", async (database) => {
+  const { ours } = stores(database);
+  const account = await newAccount(database);
+  for (const requestId of ["r1", "r2", "r3"]) {
+    await ours.finish(claimOf(account, { requestId }), { ...answer, transactionId: requestId });
+  }
+  let isOver = false;
+  const { erased, left } = await database.transaction(async (tx) => {
+    await tx.query("select from replays where transaction_id = 'r2' for update");
+    const erased = ours.erase(["r1", "r2", "r3"]).finally(() => isOver = true);
+    await untilOneWaits(database, () => isOver);
+    return { erased, left: await database.query("select transaction_id as id from replays") };
+  });
+  assert.deepEqual(left, [{ id: "r2" }]);
+  assert.equal(await erased, 3);
 });
 
 eachDatabase("an answer goes with any call whose text it repeats", async (database) => {

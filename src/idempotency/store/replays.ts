@@ -82,18 +82,36 @@ export function createReplays(
   };
 }
 
+/**
+ * The answers of calls and those derived from them. The subquery hides the ids of sources from the
+ * planner, which would expect most rows to match.
+ */
+const answersOf = "(transaction_id = any($1::text[]) or sources && (select $1::text[]))";
+
+/** Erases all answers that are free at once, then each of the others: none is locked meanwhile. */
 async function erase(database: Database, transactionIds: readonly string[]): Promise<number> {
   const rows = await database.query(
-    // The subquery hides the ids of sources from the planner, which would expect most rows to
-    // match.
-    `delete from replays where key = any(array(
-       select key from replays
-       where transaction_id = any($1::text[]) or sources && (select $1::text[])
-       order by key for update
-     )) returning key`,
+    `with found as (
+       select key from replays where ${answersOf}
+     ), erased as (
+       delete from replays where key = any(array(
+         select key from replays where key in (select key from found) and ${answersOf}
+         for update skip locked
+       )) returning key
+     )
+     select key, key in (select key from erased) as is_erased from found`,
     [transactionIds],
   );
-  return rows.length;
+  const left = rows.filter(({ is_erased }) => is_erased !== true);
+  let erased = rows.length - left.length;
+  for (const { key } of left) {
+    const one = await database.query(
+      `delete from replays where key = $2 and ${answersOf} returning key`,
+      [transactionIds, String(key)],
+    );
+    erased += one.length;
+  }
+  return erased;
 }
 
 /**
