@@ -1,5 +1,6 @@
 import { pushAll } from "../base/lists.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
+import { codeOf, lockNotAvailable } from "./postgres/faults.ts";
 
 /** Whether a statement waits for rows that others have locked, or leaves them out; part of its SQL. */
 export type LockWait = "" | "skip locked";
@@ -37,13 +38,15 @@ interface HeldLease {
  * the same order as by a charge that is posted meanwhile. A renewal changes no sum and waits for
  * nobody, so that one locked owner doesn't keep the leases of others from being renewed. Leases are
  * taken back from all owners that are free at once, then from each of the others, so that no owner
- * stays locked while another one is waited for.
+ * stays locked while another one is waited for. After one that stays locked for five seconds, those
+ * that are still locked are left to the sweep of expired leases.
  */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
   const takeBack = async (condition: string, values: readonly string[]) => {
     const returned: SqlRow[] = [];
     const takeFrom = (owners: readonly Owner[], wait: LockWait) =>
       database.transaction(async (tx) => {
+        await tx.query(`set local lock_timeout = ${longestLockMs}`);
         const locked = (await table.lock(tx, owners, wait)).map(table.ownerOf);
         pushAll(returned, await table.remove(tx, condition, values, locked));
         return new Set(locked.map(keyOf));
@@ -55,7 +58,14 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     const owners = rows.map(table.ownerOf);
     if (owners.length > 0) {
       const done = await takeFrom(owners, "skip locked");
-      for (const owner of owners) if (!done.has(keyOf(owner))) await takeFrom([owner], "");
+      let wait: LockWait = "";
+      for (const owner of owners) {
+        if (done.has(keyOf(owner))) continue;
+        await takeFrom([owner], wait).catch((thrown) => {
+          if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+          wait = "skip locked";
+        });
+      }
     }
     const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
     return { leases: returned.length, nanos };
@@ -86,6 +96,8 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     takeBack: (processId: string) => takeBack("process_id = $1", [processId]),
   };
 }
+
+const longestLockMs = 5_000;
 
 function keyOf(owner: unknown): string {
   return JSON.stringify(owner);

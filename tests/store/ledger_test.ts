@@ -228,6 +228,24 @@ onPostgres(
   },
 );
 
+onPostgres("an account that stays locked holds up those after it for five seconds", async (db) => {
+  const [ledger] = await opened(db, 1n);
+  const lockedIds = [await newAccount(db, "locked"), await newAccount(db, "too")];
+  for (const accountId of lockedIds) {
+    const name = String(accountId);
+    await ledger.grant(accountId, 100n, { note: name });
+    await ledger.take(request(accountId, { operationId: name, leaseId: name }));
+  }
+  await db.transaction(async (tx) => {
+    await lockAccounts(tx, lockedIds);
+    const startMs = performance.now();
+    assert.deepEqual(await ledger.takeBack("process-1"), { leases: 0, nanos: 0n });
+    const ms = performance.now() - startMs;
+    assert.ok(ms > 4_900 && ms < 9_900, `${ms} ms`);
+  });
+  assert.equal((await ledger.takeBack("process-1")).leases, 2);
+});
+
 eachDatabase("a charge to an account that never had credit is owed", async (db) => {
   const [ledger, accountId] = await opened(db, 0n);
   await ledger.post([{ interactionId: "a", accountId, leaseId: null, chargedNanos: 3n }]);
