@@ -174,7 +174,7 @@ export class Background {
     const removedId = await store.remove(key);
     if (removedId !== undefined) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
-    await recorder.drain();
+    await recorder.drain(key.accountId);
     const stored = await this.#stored(key) ??
       (removedId === undefined ? await this.#storedElsewhere(key) : undefined);
     const transactionId = stored?.transactionId ?? removedId;

@@ -148,7 +148,7 @@ export class BackgroundRunner {
       if (await workOn({ ...this.#deps, form }, call, stop) === "left") return;
       leave();
       call.recordedMs = clock.monotonicMs();
-      await recorder.drain();
+      await recorder.drain(call.accountId);
     } finally {
       leave();
       call.authorization?.settle(0n);

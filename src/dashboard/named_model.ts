@@ -14,7 +14,7 @@ export async function namedModel(
   const nameOf = (label: string) => vendorName(ctx.vendorNames, label);
   const named = readModelName(ctx.vendorNames, model);
   if (!named || vendor !== "" && nameOf(vendor) !== nameOf(named.vendor)) return undefined;
-  await ctx.interactions.flushRecords();
+  await ctx.interactions.flushRecords({ accountId });
   const filters = { model: [model], ...(vendor === "" ? {} : { vendor: [vendor] }) };
   const { rows } = await ctx.interactions.interactions.page({
     ...{ accountId, filters, order: "newest", limit: 1 },

@@ -28,8 +28,11 @@ export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
   exports: ExportEraser | undefined;
-  /** Resolves when every call answered so far is stored; throws when the store is unavailable. */
-  flushRecords: (options: { timeoutMs: number }) => Promise<void>;
+  /**
+   * Resolves when every call of the account that was answered so far is stored; throws when the
+   * store is unavailable.
+   */
+  flushRecords: (options: { timeoutMs: number; accountId: number }) => Promise<void>;
   index: Pick<ErasureIndex, "arrivalOf">;
   clock: Clock;
   newId: () => string;
@@ -96,7 +99,7 @@ export class Deletions {
   /** Counts matching rows, including those of every call answered so far, without erasing any. */
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
-      await this.#deps.flushRecords(noLimit);
+      await this.#deps.flushRecords({ ...noLimit, accountId: wanted.accountId });
       return await this.#deps.store.count(this.#request(wanted));
     });
   }
@@ -111,7 +114,7 @@ export class Deletions {
 
   async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
     const { store, flushRecords } = this.#deps;
-    await flushRecords(noLimit);
+    await flushRecords({ ...noLimit, accountId: wanted.accountId });
     const request = this.#request(wanted);
     const tombstone = await this.#additions.run(
       String(wanted.accountId),
@@ -130,7 +133,7 @@ export class Deletions {
     const { store, erasures, flushRecords } = this.#deps;
     const deletionId = await this.#additions.run(String(wanted.accountId), async () => {
       // Records of calls answered before must be rows, so that they are erased and counted.
-      await flushRecords(noLimit);
+      await flushRecords({ ...noLimit, accountId: wanted.accountId });
       const request = this.#request(wanted);
       await store.add(request, "queued");
       return request.deletionId;
@@ -210,7 +213,7 @@ export class Deletions {
     const { store, erasures, exports, flushRecords, log } = this.#deps;
     const { deletionId, accountId } = deletion.tombstone;
     await erasures.refresh();
-    await flushRecords(noLimit);
+    await flushRecords({ ...noLimit, accountId });
     await store.expect(deletion);
     let from: Date | undefined;
     for (;;) {

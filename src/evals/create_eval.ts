@@ -52,7 +52,7 @@ export async function startEval(
   await checkGraders(deps, account.id, body.graders);
   const select = selectionOf(body, account.id);
   // Every call whose answer arrived before this request can be selected.
-  await deps.flushRecords();
+  await deps.flushRecords({ accountId: account.id });
   const created = await deps.evals.create({
     evalRunId: deps.newId(),
     createdAt: deps.clock.now(),

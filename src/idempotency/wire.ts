@@ -51,7 +51,7 @@ async function refund(
 ): Promise<void> {
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   const attempt = async () => {
-    await flushRecords({ timeoutMs: Infinity });
+    await flushRecords({ timeoutMs: Infinity, accountId: duplicate.accountId });
     await refundCharge(database, { ...duplicate, note }, analyticsStore);
   };
   try {

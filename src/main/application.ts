@@ -122,7 +122,7 @@ export interface Services extends RefusalServices {
   /** The other workers on this port. */
   siblings: Siblings;
   /** Answers the questions of the other workers. */
-  answerWorkers: (question: Question) => Promise<unknown>;
+  answerWorkers: (question: Question, accountId?: number) => Promise<unknown>;
   /** Resolves if calls can be accepted; rejects otherwise. */
   ready: () => Promise<void>;
   /** Recovers the journal and leases of an earlier run. Part of `start`. */
@@ -265,9 +265,9 @@ function createConfiguredBudgets(
   const stored = chargedInScope(analyticsStore);
   return createBudgets({
     ...{ database, processId, leaseSeconds, clock, log, newId },
-    chargedSince: async (...args) => {
-      await flushRecords({ timeoutMs: 10_000 });
-      return await stored(...args);
+    chargedSince: async (accountId, ...more) => {
+      await flushRecords({ timeoutMs: 10_000, accountId });
+      return await stored(accountId, ...more);
     },
   });
 }
@@ -303,7 +303,7 @@ function createRecording(
     masterKey: core.masterKey,
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
     ...{ payloadMaxBytes, mediaInlineBytes, storedBytesPerDay },
-    flushOthers: async () => void await core.siblings.ask("flush"),
+    flushOthers: async (accountId) => void await core.siblings.ask("flush", accountId),
     vendorLabel,
   });
   const { flushRecords } = records;
@@ -311,7 +311,7 @@ function createRecording(
     ...{ store: createStoredResponses(database), clock, isErased },
     waits: database.kind === "embedded" ? [] : waitsForOthers({
       isShared: (accountId) => rateLimiter.isShared(accountId),
-      flushOthers: () => core.siblings.ask("flush"),
+      flushOthers: (accountId) => core.siblings.ask("flush", accountId),
       pause,
     }),
   });

@@ -159,7 +159,7 @@ function createRecordDeps(services: Services): RecordDeps {
     },
     operatorAccountId: async () => (await stores.accounts.first())?.id,
     credit: async (accountId) => {
-      await flushRecords({ timeoutMs: Infinity });
+      await flushRecords({ timeoutMs: Infinity, accountId });
       return await credit.reservations.show(accountId);
     },
     creditHistory: createCreditHistory(database),
@@ -176,7 +176,7 @@ function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
   const { routes } = services.routing;
   return async (accountId, body) => {
     const select = selectionOf(body, accountId);
-    await records.flushRecords();
+    await records.flushRecords({ accountId });
     const [chosen, recent] = await Promise.all([
       records.fairAnalytics.sample({
         ...{ ...select, order: "newest", limit: body.limit },

@@ -46,16 +46,16 @@ export function createWorkerServices(
   },
 ) {
   const { recorder, erasure, metrics, siblings } = deps;
-  const answers: Readonly<Record<Question, () => Promise<unknown>>> = {
-    flush: () => recorder.drain(),
+  const answers: Readonly<Record<Question, (accountId?: number) => Promise<unknown>>> = {
+    flush: (accountId) => recorder.drain(accountId),
     compact: () => erasure.leaveNoErasedText(),
     journal: () => journalStatusOf(deps),
     metrics: () => metrics.snapshot(),
   };
   return {
     siblings,
-    answerWorkers: async (question: Question): Promise<unknown> =>
-      await answers[question]() ?? null,
+    answerWorkers: async (question: Question, accountId?: number): Promise<unknown> =>
+      await answers[question](accountId) ?? null,
     async journalStatus() {
       const others = await siblings.ask("journal");
       return sumOfJournals([await journalStatusOf(deps), ...others.map(journalStatusFromJson)]);

@@ -5,23 +5,28 @@ import type { Recorder } from "./recorder.ts";
 /**
  * Resolves when every call that this program and its other workers have answered so far is in the
  * store, so that a read that begins now includes it. Throws `store_unavailable` if the store is
- * unavailable or takes longer than `timeoutMs` (default ten seconds; `Infinity` for no limit).
+ * unavailable or takes longer than `timeoutMs` (default ten seconds; `Infinity` for no limit). With
+ * `accountId` it waits for this account's calls only, and so not for those of an account that another
+ * session of the database has locked.
  */
-export type FlushRecords = (options?: { timeoutMs?: number }) => Promise<void>;
+export type FlushRecords = (
+  options?: { timeoutMs?: number; accountId?: number },
+) => Promise<void>;
 
 const readTimeoutMs = 10_000;
 
 export function createFlushRecords({ recorder, flushOthers, setTimer }: {
   recorder: Pick<Recorder, "drain">;
-  flushOthers?: (() => Promise<void>) | undefined;
+  flushOthers?: ((accountId?: number) => Promise<void>) | undefined;
   setTimer?: SetTimer;
 }): FlushRecords {
   const drain = flushOthers === undefined
-    ? () => recorder.drain()
-    : async () => void await Promise.all([recorder.drain(), flushOthers()]);
-  return async ({ timeoutMs = readTimeoutMs } = {}) => {
-    if (timeoutMs === Infinity) return await drain();
-    if (await within(timeoutMs, drain(), "late", setTimer) === undefined) return;
+    ? (accountId?: number) => recorder.drain(accountId)
+    : async (accountId?: number) =>
+      void await Promise.all([recorder.drain(accountId), flushOthers(accountId)]);
+  return async ({ timeoutMs = readTimeoutMs, accountId } = {}) => {
+    if (timeoutMs === Infinity) return await drain(accountId);
+    if (await within(timeoutMs, drain(accountId), "late", setTimer) === undefined) return;
     throw new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` });
   };
 }

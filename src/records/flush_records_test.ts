@@ -35,6 +35,18 @@ Deno.test("a store that can't keep up, or is away, is store_unavailable", async 
   assert.equal(away.timers[0]!.cancelled, true);
 });
 
+Deno.test("a read of an account waits for its records only, those of other workers too", async () => {
+  const asked: unknown[] = [];
+  const ask = (of: string) => (accountId?: number) => {
+    asked.push([of, accountId]);
+    return Promise.resolve();
+  };
+  const recorder = { drain: ask("here") };
+  const flushRecords = createFlushRecords({ recorder, flushOthers: ask("others") });
+  await flushRecords({ timeoutMs: Infinity, accountId: 7 });
+  assert.deepEqual(asked, [["here", 7], ["others", 7]]);
+});
+
 Deno.test("reads wait ten seconds unless they say otherwise; without a limit no timer is set", async () => {
   const { flushRecords, timers } = setup(() => Promise.resolve());
   await flushRecords();

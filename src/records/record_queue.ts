@@ -158,10 +158,16 @@ export class RecordQueue {
     return this.#last;
   }
 
-  /** Whether the record of this number and all before it have been removed. */
-  isThrough(number: number): boolean {
+  /**
+   * Whether the record of this number and all before it have been removed; for one account, those
+   * of others may still wait that are set apart.
+   */
+  isThrough(number: number, accountId?: number): boolean {
     if (this.spilled > 0 && this.#firstSpilled <= number) return false;
-    return this.#groups.every(({ oldest }) => oldest === undefined || oldest.number > number);
+    const groups = accountId === undefined
+      ? this.#groups
+      : [this.#shared, this.#groupOf.get(accountId) ?? this.#shared];
+    return groups.every(({ oldest }) => oldest === undefined || oldest.number > number);
   }
 
   get #groups(): readonly RecordGroup[] {

@@ -25,9 +25,10 @@ export interface Recorder {
   record(interaction: SettledCall): void;
   /**
    * Resolves when everything recorded so far is in the store, so that a read that begins now
-   * includes it. Throws `store_unavailable`, at once if the store is known to be unavailable.
+   * includes it; of one account, if any. Throws `store_unavailable`, at once if the store is known to
+   * be unavailable.
    */
-  drain(): Promise<void>;
+  drain(accountId?: number): Promise<void>;
   /** Throws `overloaded` if so many records wait that no new call can begin. */
   admit(): void;
   readonly waiting: number;
@@ -82,6 +83,8 @@ interface Waiter {
   reject: (fault: unknown) => void;
   /** Number of the last record that must be written before this waiter is done. */
   upTo: number;
+  /** The account whose records these are; undefined: all. */
+  accountId: number | undefined;
 }
 
 class QueueRecorder implements Recorder {
@@ -131,8 +134,8 @@ class QueueRecorder implements Recorder {
     queueMicrotask(() => void this.#run());
   }
 
-  async drain(): Promise<void> {
-    if (this.#queue.waiting === 0) return;
+  async drain(accountId?: number): Promise<void> {
+    if (this.#queue.isThrough(this.#queue.last, accountId)) return;
     if (this.#away || this.#closed) {
       // The store may be back: try now instead of at the next attempt.
       this.#wake();
@@ -142,7 +145,7 @@ class QueueRecorder implements Recorder {
     }
     const upTo = this.#queue.last;
     const written = new Promise<void>((resolve, reject) =>
-      this.#waiters.push({ resolve, reject, upTo })
+      this.#waiters.push({ resolve, reject, upTo, accountId })
     );
     this.#writeNow();
     await written;
@@ -210,7 +213,8 @@ class QueueRecorder implements Recorder {
       if (codeOf(thrown) !== lockNotAvailable) throw thrown;
       this.#wasFreed = false;
       this.#noteHeldUp(group);
-      return this.#queue.setApart(group, batch.length);
+      this.#queue.setApart(group, batch.length);
+      return this.#releaseWaiters();
     }
     // A bad row must not block the others: ever smaller batches isolate it.
     group.batchSize = isWritten
@@ -361,7 +365,7 @@ class QueueRecorder implements Recorder {
   }
 
   #releaseWaiters(): void {
-    const isDone = ({ upTo }: Waiter) => this.#queue.isThrough(upTo);
+    const isDone = ({ upTo, accountId }: Waiter) => this.#queue.isThrough(upTo, accountId);
     const done = this.#waiters.filter(isDone);
     this.#waiters = this.#waiters.filter((waiter) => !isDone(waiter));
     for (const { resolve } of done) resolve();

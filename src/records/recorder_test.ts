@@ -434,7 +434,7 @@ Deno.test("records of an account that stays locked hold up no others, and are wr
   assert.match(lines[1]!, /^info the records that waited/);
 });
 
-Deno.test("a drain doesn't count records that were written before older ones of a locked account", async () => {
+Deno.test("a drain waits for records of a locked account, but not where it is about another one", async () => {
   const { recorder, stored, control } = setup();
   const { locked } = lockedRows(control, 1);
   recorder.record(interactionRow("held", { accountId: 1 }));
@@ -445,9 +445,25 @@ Deno.test("a drain doesn't count records that were written before older ones of 
     while (stored.length <= at) await turns();
   }
   assert.equal(isDrained, false);
+  recorder.record(interactionRow("last", { accountId: 2 }));
+  await recorder.drain(2);
+  assert.ok(stored.includes("last"));
+  assert.equal(await Promise.race([recorder.drain(1).then(() => "drained"), turns()]), undefined);
   locked.clear();
   await drained;
   assert.ok(stored.includes("held"));
+  await recorder.drain(1);
+});
+
+Deno.test("a drain of an account ends once its records are written, whatever waits before them", async () => {
+  const { recorder, control, stored } = setup();
+  const { locked } = lockedRows(control, 1);
+  recorder.record(interactionRow("held", { accountId: 1 }));
+  await recorder.drain(2);
+  assert.deepEqual(stored, []);
+  locked.clear();
+  await recorder.drain();
+  assert.deepEqual(stored, ["held"]);
 });
 
 Deno.test("a bad row of an account that was locked is isolated too", async () => {

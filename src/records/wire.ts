@@ -36,7 +36,7 @@ export interface RecordOptions {
   log: Log;
   pause: (ms: number) => Promise<void>;
   /** Makes the other processes of this program store what they have answered. */
-  flushOthers?: () => Promise<void>;
+  flushOthers?: (accountId?: number) => Promise<void>;
   vendorLabel: VendorLabel;
 }
 

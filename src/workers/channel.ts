@@ -21,7 +21,7 @@ export type WorkerNotice =
 
 export type Message =
   | { notice: WorkerNotice }
-  | { id: number; question: Question }
+  | { id: number; question: Question; accountId?: number }
   | { id: number; value: unknown }
   | { id: number; failed: Failure };
 
@@ -38,7 +38,7 @@ export interface ChannelDeps {
   /** Called with each notice from the other side. */
   onNotice(notice: WorkerNotice): void;
   /** Answers the other side. A value must survive JSON. */
-  answer(question: Question): Promise<unknown>;
+  answer(question: Question, accountId?: number): Promise<unknown>;
 }
 
 /** Questions and notices between the parent and one worker, in both directions. */
@@ -57,13 +57,16 @@ export class Channel {
     this.#send({ notice });
   }
 
-  /** Rejects with the other side's error, or with an Error if it ends before it has answered. */
-  ask(question: Question): Promise<unknown> {
+  /**
+   * Asks about all accounts, or about one. Rejects with the other side's error, or with an Error if
+   * it ends before it has answered.
+   */
+  ask(question: Question, accountId?: number): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(gone());
     const id = ++this.#lastId;
     const asked = Promise.withResolvers<unknown>();
     this.#asked.set(id, asked);
-    this.#send({ id, question });
+    this.#send({ id, question, ...accountId !== undefined && { accountId } });
     return asked.promise;
   }
 
@@ -73,7 +76,10 @@ export class Channel {
     const sent = message as Partial<Record<string, unknown>>;
     if ("notice" in sent) return this.#deps.onNotice(sent.notice as WorkerNotice);
     if (typeof sent.id !== "number") return;
-    if (typeof sent.question === "string") return void this.#answer(sent.id, sent.question);
+    if (typeof sent.question === "string") {
+      const accountId = typeof sent.accountId === "number" ? sent.accountId : undefined;
+      return void this.#answer(sent.id, sent.question, accountId);
+    }
     const asked = this.#asked.get(sent.id);
     this.#asked.delete(sent.id);
     if ("failed" in sent) asked?.reject(thrownOf(sent.failed as Failure));
@@ -87,10 +93,10 @@ export class Channel {
     this.#asked.clear();
   }
 
-  async #answer(id: number, question: string): Promise<void> {
+  async #answer(id: number, question: string, accountId?: number): Promise<void> {
     try {
       if (!questions.includes(question)) throw new Error(`no such question: ${question}`);
-      this.#send({ id, value: await this.#deps.answer(question as Question) });
+      this.#send({ id, value: await this.#deps.answer(question as Question, accountId) });
     } catch (thrown) {
       this.#send({ id, failed: failureOf(thrown) });
     }

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { Fault, isStoreAway } from "../shared/fault.ts";
-import { Channel, type WorkerNotice } from "./channel.ts";
+import { Channel, type ChannelDeps, type WorkerNotice } from "./channel.ts";
 
 /** Two ends of one channel; what is sent passes through JSON. */
-function pair(answer: (question: string) => Promise<unknown>) {
+function pair(answer: ChannelDeps["answer"]) {
   const notices: WorkerNotice[] = [];
   const pass = (to: () => Channel) => (message: unknown) =>
     queueMicrotask(() => to().take(JSON.parse(JSON.stringify(message))));
@@ -22,11 +22,12 @@ function pair(answer: (question: string) => Promise<unknown>) {
 
 Deno.test("questions get the answers that belong to them, in whatever order they come", async () => {
   const slow = Promise.withResolvers<string>();
-  const { near } = pair((question) =>
-    question === "flush" ? slow.promise : Promise.resolve({ is: question })
+  const { near } = pair((question, of) =>
+    question === "flush" ? slow.promise : Promise.resolve({ is: question, of })
   );
   const first = near.ask("flush");
   assert.deepEqual(await near.ask("journal"), { is: "journal" });
+  assert.deepEqual(await near.ask("journal", 7), { is: "journal", of: 7 });
   slow.resolve("stored");
   assert.equal(await first, "stored");
 });

@@ -1,4 +1,4 @@
-import { Channel, type Question, type WorkerNotice } from "./channel.ts";
+import { Channel, type ChannelDeps, type Question, type WorkerNotice } from "./channel.ts";
 
 /** Which worker this process is; 1 of 1 without `WORKERS`. */
 export interface WorkerSeat {
@@ -16,7 +16,7 @@ export interface Siblings {
    * Returns the answers of all others; a worker that ends meanwhile is left out. Rejects if one of
    * them fails.
    */
-  ask(question: Exclude<Question, "metrics">): Promise<unknown[]>;
+  ask(question: Exclude<Question, "metrics">, accountId?: number): Promise<unknown[]>;
   /** The metrics of all workers as one text; undefined without others. */
   readonly metrics: (() => Promise<string>) | undefined;
 }
@@ -26,7 +26,7 @@ export const noSiblings: Siblings = { ask: () => Promise.resolve([]), metrics: u
 export interface ParentLink extends Siblings {
   send(notice: WorkerNotice): void;
   /** Sets the function that answers questions; those that came earlier wait for it. */
-  answers(answer: (question: Question) => Promise<unknown>): void;
+  answers(answer: ChannelDeps["answer"]): void;
 }
 
 /** The part of Node's `process` that a process with a channel has. */
@@ -46,7 +46,7 @@ export function openParentLink(
   if (own.send === undefined) {
     throw new Error("DEMETER_WORKER is for the program itself: leave it out, and set WORKERS.");
   }
-  const answering = Promise.withResolvers<(question: Question) => Promise<unknown>>();
+  const answering = Promise.withResolvers<ChannelDeps["answer"]>();
   const channel = new Channel({
     // Without a callback a message that can no longer be sent would end the process.
     send: (message) => void own.send?.(message, () => {}),
@@ -54,7 +54,7 @@ export function openParentLink(
       if (kind === "stop") stop();
       if (kind === "reload") reload();
     },
-    answer: async (question) => await (await answering.promise)(question),
+    answer: async (...asked) => await (await answering.promise)(...asked),
   });
   own.on("message", (message: unknown) => channel.take(message));
   own.on("disconnect", () => {
@@ -72,7 +72,7 @@ export function openParentLink(
       channel.send(notice);
     },
     answers: answering.resolve,
-    ask: async (question) => await channel.ask(question) as unknown[],
+    ask: async (...asked) => await channel.ask(...asked) as unknown[],
     metrics: async () => String(await channel.ask("metrics")),
   };
 }

@@ -150,7 +150,7 @@ export class WorkerGroup {
     const channel = new Channel({
       send: (message) => process.send(message),
       onNotice: (notice) => takeNotice(running, notice, clock.monotonicMs()),
-      answer: (question) => this.#answer(seat, question),
+      answer: (question, accountId) => this.#answer(seat, question, accountId),
     });
     const process = this.#deps.spawn(seat.index, greets, {
       message: (message) => channel.take(message),
@@ -195,13 +195,13 @@ export class WorkerGroup {
    * Answers a worker's question by asking all others; for metrics, all workers. One that ends
    * meanwhile is left out.
    */
-  async #answer(asking: Seat, question: Question): Promise<unknown> {
+  async #answer(asking: Seat, question: Question, accountId?: number): Promise<unknown> {
     if (question === "metrics") return await this.#metrics();
     const others = this.#seats.filter((seat) => seat !== asking);
     const answers = await Promise.all(others.map(async ({ running }) => {
       if (!running?.isReady) return [];
       try {
-        return [await running.channel.ask(question)];
+        return [await running.channel.ask(question, accountId)];
       } catch (thrown) {
         // The failure of a worker is passed on to the one that asked; a worker that is gone has
         // nothing left to answer for.

@@ -47,7 +47,7 @@ export function cohortRoutes(
       throw invalidValue("compare", "expected another cohort than the one that is asked for");
     }
     // A read includes every call that was answered before it.
-    await deps.flushRecords();
+    await deps.flushRecords({ accountId: caller.principal.account.id });
     const ids = [cohortId, ...(compare === undefined ? [] : [compare])];
     const cohorts = (await deps.cohorts.read(caller.principal.account.id, ids))
       .map((sums) => ({ sums, figures: figuresOf(sums) }));

@@ -40,14 +40,14 @@ export function exportRoutes(
     const accountId = caller.principal.account.id;
     const { spec, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
-      await deps.flushRecords();
+      await deps.flushRecords({ accountId });
       // The audit log says who took data out, before any of it leaves.
       await audit.record(note(caller, "export.downloaded", describeExport(spec)));
       const bytes = pulledStream(await exports.write(accountId, spec), callerUnreadTimeout);
       return { reply: { status: 200, headers: contentHeaders(spec.format), body: bytes } };
     }
     const run = async () => {
-      await deps.flushRecords();
+      await deps.flushRecords({ accountId });
       const detail = delivery === "bucket" ? "to the bucket" : "";
       return await startedReply(exports, caller, {
         ...{ spec, delivery },

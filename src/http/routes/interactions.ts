@@ -36,7 +36,7 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
     const after = cursor === undefined ? undefined : readCursor(scope, cursor);
     const columns = withoutOwnAccount(columnFilters(filters), accountId, "account_id");
     const selected = { accountId, ...timeSpan(filters), filters: columns };
-    await flushRecords();
+    await flushRecords({ accountId });
     const { rows, next } = await interactions.page({
       ...{ ...selected, ...defined({ search, after }), order: "newest", limit },
     });
@@ -48,7 +48,7 @@ export function recordedCallRoutes(app: Endpoints, deps: RecordedCallRouteDeps):
   });
 
   app.bind(contracts.getInteraction, async ({ caller, params }) => {
-    await flushRecords();
+    await flushRecords({ accountId: caller.principal.account.id });
     const { transaction_id: id } = params;
     const detail = await interactions.find(caller.principal.account.id, id, wholePayload);
     if (!detail) {

@@ -48,7 +48,7 @@ async function reply(
   let facts = await media.find(accountId, sha256);
   if (!facts) {
     // The payload that names it may not be written yet.
-    await flushRecords();
+    await flushRecords({ accountId });
     facts = await media.find(accountId, sha256);
   }
   if (!facts) throw notFound();

@@ -30,7 +30,7 @@ export function usageRoutes(app: Endpoints, deps: UsageRouteDeps): void {
     const accountId = caller.principal.account.id;
     const groups = [...new Set(query.group_by?.split(",") ?? [])] as UsageGroup[];
     const span = timeSpan(query);
-    await deps.flushRecords();
+    await deps.flushRecords({ accountId });
     const report = await reportUsage(deps, { accountId, groups, ...span });
     const isCsv = prefersCsv(header("accept"));
     const limit = query.limit ?? (isCsv ? Infinity : defaultLimit);
@@ -49,7 +49,7 @@ export function usageRoutes(app: Endpoints, deps: UsageRouteDeps): void {
 
   app.bind(contracts.getCredits, async ({ caller }) => {
     const accountId = caller.principal.account.id;
-    await deps.flushRecords();
+    await deps.flushRecords({ accountId });
     const now = deps.clock.now();
     const today = startOfDay(now).getTime();
     const [{ balanceNanos, reservedNanos }, days] = await Promise.all([

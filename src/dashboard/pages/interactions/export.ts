@@ -65,7 +65,7 @@ async function fileOf(
   view: View,
   form: Pick<ExportSpec, "format" | "columns">,
 ): Promise<Response> {
-  await ctx.interactions.flushRecords();
+  await ctx.interactions.flushRecords({ accountId: request.accountId });
   const order = await orderOf(ctx, request, view, form);
   const bytes = await ctx.interactions.exports.write(request.accountId, order);
   const name = `interactions-${dayOf(request.now)}.${form.format}`;
