@@ -1,5 +1,6 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import { within } from "../base/deadline.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import { createProgramLog } from "./log_events.ts";
@@ -515,14 +516,7 @@ function closeInOrder(
   stack.defer(() => services.rateLimiter.close());
   stack.defer(() => services.credit.reservations.close());
   stack.defer(() => services.budgets.budgetHolds.close());
-  stack.defer(() =>
-    recorder.drain().catch((thrown) =>
-      services.log.warn(
-        "the database is unavailable at shutdown: queued records stay in the journal for the next start",
-        { waiting: recorder.waiting, reason: reasonOf(thrown) },
-      )
-    )
-  );
+  stack.defer(() => storeLastRecords(recorder, services.log));
   stack.defer(() => services.idempotency.drain());
   stack.defer(() => services.responseCache.drain());
   stack.defer(() => services.exports.close());
@@ -533,6 +527,24 @@ function closeInOrder(
   stack.defer(() => services.refusalRecorder.close());
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
+}
+
+/** How long the end waits for records of accounts whose rows another session has locked. */
+const heldUpMs = 5_000;
+
+async function storeLastRecords(recorder: Recorder, log: Log): Promise<void> {
+  try {
+    await recorder.drain("free");
+    if (await within(heldUpMs, recorder.drain(), "late") !== "late") return;
+    log.warn("records that wait for locked rows stay in the journal for the next start", {
+      waiting: recorder.waiting,
+    });
+  } catch (thrown) {
+    log.warn(
+      "the database is unavailable at shutdown: queued records stay in the journal for the next start",
+      { waiting: recorder.waiting, reason: reasonOf(thrown) },
+    );
+  }
 }
 
 function pause(ms: number): Promise<void> {

@@ -29,6 +29,9 @@ interface Waiting {
   readonly row: SettledCall;
 }
 
+/** Whose records are waited for: of one account, of all, or of those that are not set apart. */
+export type Drained = number | "all" | "free";
+
 /** The most records of a batch. */
 export const maxBatch = 500;
 
@@ -160,13 +163,12 @@ export class RecordQueue {
 
   /**
    * Whether the record of this number and all before it have been removed; for one account, those
-   * of others may still wait that are set apart.
+   * of others may still wait that are set apart, and for `free` accounts all of these.
    */
-  isThrough(number: number, accountId?: number): boolean {
+  isThrough(number: number, accounts: Drained = "all"): boolean {
     if (this.spilled > 0 && this.#firstSpilled <= number) return false;
-    const groups = accountId === undefined
-      ? this.#groups
-      : [this.#shared, this.#groupOf.get(accountId) ?? this.#shared];
+    const apart = typeof accounts === "number" ? this.#groupOf.get(accounts) : undefined;
+    const groups = accounts === "all" ? this.#groups : [this.#shared, apart ?? this.#shared];
     return groups.every(({ oldest }) => oldest === undefined || oldest.number > number);
   }
 

@@ -8,6 +8,7 @@ import {
 } from "../shared/interaction.ts";
 import { codeOf, lockNotAvailable } from "../database/postgres/faults.ts";
 import {
+  type Drained,
   maxBatch,
   type MemoryLimit,
   type RecordGroup,
@@ -25,10 +26,10 @@ export interface Recorder {
   record(interaction: SettledCall): void;
   /**
    * Resolves when everything recorded so far is in the store, so that a read that begins now
-   * includes it; of one account, if any. Throws `store_unavailable`, at once if the store is known to
-   * be unavailable.
+   * includes it; everything of one account, or of those that no locked row holds up. Throws
+   * `store_unavailable`, at once if the store is known to be unavailable.
    */
-  drain(accountId?: number): Promise<void>;
+  drain(accounts?: Drained): Promise<void>;
   /** Throws `overloaded` if so many records wait that no new call can begin. */
   admit(): void;
   readonly waiting: number;
@@ -83,8 +84,7 @@ interface Waiter {
   reject: (fault: unknown) => void;
   /** Number of the last record that must be written before this waiter is done. */
   upTo: number;
-  /** The account whose records these are; undefined: all. */
-  accountId: number | undefined;
+  accounts: Drained;
 }
 
 class QueueRecorder implements Recorder {
@@ -134,8 +134,8 @@ class QueueRecorder implements Recorder {
     queueMicrotask(() => void this.#run());
   }
 
-  async drain(accountId?: number): Promise<void> {
-    if (this.#queue.isThrough(this.#queue.last, accountId)) return;
+  async drain(accounts: Drained = "all"): Promise<void> {
+    if (this.#queue.isThrough(this.#queue.last, accounts)) return;
     if (this.#away || this.#closed) {
       // The store may be back: try now instead of at the next attempt.
       this.#wake();
@@ -145,7 +145,7 @@ class QueueRecorder implements Recorder {
     }
     const upTo = this.#queue.last;
     const written = new Promise<void>((resolve, reject) =>
-      this.#waiters.push({ resolve, reject, upTo, accountId })
+      this.#waiters.push({ resolve, reject, upTo, accounts })
     );
     this.#writeNow();
     await written;
@@ -365,7 +365,7 @@ class QueueRecorder implements Recorder {
   }
 
   #releaseWaiters(): void {
-    const isDone = ({ upTo, accountId }: Waiter) => this.#queue.isThrough(upTo, accountId);
+    const isDone = ({ upTo, accounts }: Waiter) => this.#queue.isThrough(upTo, accounts);
     const done = this.#waiters.filter(isDone);
     this.#waiters = this.#waiters.filter((waiter) => !isDone(waiter));
     for (const { resolve } of done) resolve();

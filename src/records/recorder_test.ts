@@ -460,6 +460,7 @@ Deno.test("a drain of an account ends once its records are written, whatever wai
   const { locked } = lockedRows(control, 1);
   recorder.record(interactionRow("held", { accountId: 1 }));
   await recorder.drain(2);
+  await recorder.drain("free");
   assert.deepEqual(stored, []);
   locked.clear();
   await recorder.drain();

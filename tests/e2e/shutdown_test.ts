@@ -1,4 +1,6 @@
 import assert from "@std/assert";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { startSimulatedService } from "../support/service.ts";
 import { anyDatabase } from "../support/any_database.ts";
 import { startSimulators } from "../../demo/simulators.ts";
 import { callControl } from "../../src/admin/control.ts";
@@ -180,3 +182,43 @@ async function untilRefused(address: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+Deno.test({
+  name: "at the end a locked account's records stay in the journal, and others' leases go back",
+  ignore: !available,
+  fn: async () => {
+    const created = await createMigrated();
+    const database = await openPostgres(created.url);
+    try {
+      const service = await startSimulatedService({ DATABASE_URL: created.url });
+      await service.admin("account", "create", "--name", "locked");
+      const locked = await service.createKey("--account", "locked");
+      await service.admin("credits", "grant", "--account", "locked", "--usd", "10");
+      const call = async (key: string) => {
+        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "hello" }] };
+        const headers = { authorization: `Bearer ${key}` };
+        const answer = await service.post("/openai/v1/chat/completions", body, headers);
+        assert.equal(answer.status, 200, await answer.text());
+      };
+      for (const key of [locked.key, service.key]) await call(key);
+      assert.equal((await service.rows({}, locked.key)).length, 1);
+      await database.transaction(async (tx) => {
+        const lock = "select from account_balances where account_id = $1 for update";
+        await tx.query(lock, [locked.account_id]);
+        for (const key of [locked.key, service.key]) await call(key);
+        const startMs = performance.now();
+        await service.stop();
+        const seconds = (performance.now() - startMs) / 1000;
+        assert.ok(seconds < 20, `the end took ${seconds} s`);
+        const rows = await database.query("select account_id from interactions");
+        assert.equal(rows.length, 3);
+        const leases = await database.query("select account_id from leases where amount_nanos > 0");
+        assert.deepEqual(leases, [{ account_id: BigInt(locked.account_id) }]);
+      });
+      assert.match(service.log.join("\n"), /wait for locked rows stay in the journal .*waiting=1/);
+    } finally {
+      await database.close();
+      await created.drop();
+    }
+  },
+});
