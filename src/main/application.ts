@@ -499,7 +499,7 @@ async function checkJournal(
   const { waiting } = await readJournals(config);
   if (waiting === 0) return;
   throw new Error(
-    `The journal has ${waiting} calls, but the database has no account: start with the database that they belong to, or copy it here first ('admin database copy'). If it is lost, move journal and workers out of ${config.dataDir}.`,
+    `The journal has ${waiting} calls, but the database has no account: start with the database that they belong to, or copy it here first ('admin database copy'). If it is lost, move the folders journal and workers out of ${config.dataDir}.`,
   );
 }
 
