@@ -369,6 +369,10 @@ Deno.test("a read that began before midnight and ends after it counts no charge 
   timers.advance(1000);
   (await before).settle(0n);
   assert.equal(clock.now().getUTCDate(), 22);
+  const next = reserve(0n);
+  await settleDown();
+  timers.advance(0);
+  (await next).settle(0n);
   late.resolve();
   await settleDown();
   store.hold = new Promise(() => {});
