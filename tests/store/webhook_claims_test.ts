@@ -191,11 +191,11 @@ onPostgres(
       accounts.push(accountId);
     }
     await store.note(noon, []);
-    // Nothing new happens to c.
+    // Nothing new happens to a, which comes first.
     const spend = () =>
-      database.query("update budget_periods set spent_nanos = 95 where budget_id <> 'c'");
+      database.query("update budget_periods set spent_nanos = 95 where budget_id <> 'a'");
     const lower = async () => {
-      for (const accountId of accounts.slice(0, 2)) {
+      for (const accountId of accounts.slice(1)) {
         await ledger.adjust(accountId, -99n, { note: "spent" });
       }
     };
@@ -203,8 +203,8 @@ onPostgres(
     assert.deepEqual(await waiting(), [1, 1, 1]);
     for (
       const [change, table, key, expected] of [
-        [spend, "budget_periods", "budget_id", [2, 1, 1]],
-        [lower, "webhooks", "id", [3, 2, 1]],
+        [spend, "budget_periods", "budget_id", [1, 2, 1]],
+        [lower, "webhooks", "id", [1, 3, 2]],
       ] as const
     ) {
       const row = (id: string, wait = "") =>
@@ -212,10 +212,10 @@ onPostgres(
       await change();
       let isOver = false;
       const { noted, ...meanwhile } = await database.transaction(async (tx) => {
-        for (const id of ["c", "b"]) await tx.query(row(id));
+        for (const id of ["a", "c"]) await tx.query(row(id));
         const noted = store.note(noon, []).finally(() => isOver = true);
         await untilOneWaits(database, () => isOver);
-        const isFree = await database.query(row("a", "nowait")).then(() => true, () => false);
+        const isFree = await database.query(row("b", "nowait")).then(() => true, () => false);
         return { noted, isFree, waiting: await waiting() };
       });
       await noted;
