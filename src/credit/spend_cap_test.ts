@@ -397,6 +397,17 @@ Deno.test("a call after midnight that joins a read from before it is of the new 
   await after;
 });
 
+Deno.test("a call of the day before takes nothing out of the new day's sum", async () => {
+  const { timers, clock, store, reserve, elsewhere } = setUp({ day: usd });
+  const before = clock.now();
+  timers.advance(24 * 3_600_000);
+  elsewhere(usd);
+  assert.ok(isCapped(await reserve(usd).catch((thrown) => thrown)));
+  store.isAway = true;
+  (await reserve(0n, before)).settle(0n);
+  assert.ok(isCapped(await reserve(usd).catch((thrown) => thrown)));
+});
+
 Deno.test("a store that fails otherwise is no reason to rely on what is known", async () => {
   const { clock, reserve, store } = setUp();
   (await reserve(0n)).settle(0n);

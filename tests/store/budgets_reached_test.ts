@@ -148,5 +148,12 @@ eachDatabase(
     assert.equal((await set(() => Promise.resolve(sums.next().value!)))?.spentNanos, 65n);
     const replaced = await set(() => Promise.reject(new Error("away")));
     assert.equal(replaced?.spentNanos, 65n, "a replaced one needs no sum");
+    const first = [Promise.resolve(60n)].values();
+    const cut = budgets.set("cut", { ...budget, per: "month" }, {
+      ...{ now: noon, prior: () => first.next().value ?? Promise.reject(new Error("away")) },
+    });
+    await assert.rejects(cut, /away/);
+    const [left] = await budgets.list({ id: "cut", now: noon });
+    assert.equal(left?.spentNanos, 60n, "what was known is written with the budget");
   },
 );
