@@ -2,7 +2,7 @@ import type { SseEvent } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
 import { parsedRecord } from "../dialects/kernel/operation_request.ts";
-import { partialImageTokens } from "../dialects/kernel/image_tokens.ts";
+import { withPartialImages } from "../dialects/kernel/image_tokens.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import type { Fault } from "../shared/fault.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
@@ -50,6 +50,7 @@ class StreamedImages {
   readonly #reader: ImageStreamReader;
   readonly #images: GeneratedImage[] = [];
   #usage: Usage | undefined;
+  /** Those since the last report. */
   #partials = 0;
 
   constructor(ctx: OperationContext, generation: ImageGeneration, reader: ImageStreamReader) {
@@ -67,17 +68,18 @@ class StreamedImages {
     const { meter, vendorCall: { price, target } } = this.#ctx;
     if (this.#images.length === 0 && this.#partials === 0) return {};
     if (this.#images.length === 0) {
-      const output = this.#partials * partialImageTokens;
       const input = estimateTokens(ask.prompt);
-      meter.report({ input, output, imageOutput: output }, "estimated");
+      meter.report(withPartialImages({ input, output: 0 }, this.#partials), "estimated");
       return {};
     }
     const billable = { count: this.#images.length, usage: this.#usage };
-    const { usage, basis } = imageUsage([billable], {
+    const { usage: counted, basis } = imageUsage([billable], {
       ...{ ask, encoded, price },
       ignoresCost: !target.vendor.reportsCost,
     });
-    meter.report(usage, basis, "stop");
+    const isCounted = this.#partials === 0 || price?.rates.perImage !== undefined;
+    const usage = isCounted ? counted : withPartialImages(counted, this.#partials);
+    meter.report(usage, isCounted ? basis : "estimated", "stop");
     const { recordText } = writeImageAnswer({
       created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
       provider: target.vendor.label,
@@ -98,7 +100,10 @@ class StreamedImages {
     if (error !== undefined) return this.#ctx.vendorCall.fault(readVendorError(error, undefined));
     if (image) this.#images.push(image);
     if (isPartial) this.#partials++;
-    this.#usage = usage ?? this.#usage;
+    if (usage) {
+      this.#usage = usage;
+      this.#partials = 0;
+    }
     return undefined;
   }
 }

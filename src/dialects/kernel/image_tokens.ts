@@ -1,3 +1,4 @@
+import type { Usage } from "../../shared/usage.ts";
 import type { JsonRecord } from "./json.ts";
 
 /**
@@ -34,3 +35,13 @@ export function framesOf({ frame_count: asked, output_format: format }: JsonReco
 
 /** Output tokens of each partial image in a stream. */
 export const partialImageTokens = 100;
+
+/** Adds partial images that no report counts: those of an image before which a stream broke off. */
+export function withPartialImages<Counted extends Usage>(
+  usage: Counted,
+  partials: number,
+): Counted {
+  const tokens = partials * partialImageTokens;
+  const { output, imageOutput = output } = usage;
+  return { ...usage, output: output + tokens, imageOutput: imageOutput + tokens };
+}

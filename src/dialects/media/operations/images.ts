@@ -11,7 +11,12 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { asList, asRecord, asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
-import { framesOf, imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
+import {
+  framesOf,
+  imageTokens,
+  partialImageTokens,
+  withPartialImages,
+} from "../../kernel/image_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
@@ -101,6 +106,7 @@ function pricedKindOf(model: string, ...sources: readonly JsonRecord[]): Omit<Im
 
 class ImageReader extends JsonAnswerReader {
   readonly #completed: JsonRecord[] = [];
+  /** Those since the last report. */
   #partials = 0;
   #answer: JsonRecord | undefined;
   #isStream = false;
@@ -128,6 +134,7 @@ class ImageReader extends JsonAnswerReader {
     if (type.endsWith(".partial_image")) this.#partials++;
     if (!type.endsWith(".completed")) return {};
     this.#completed.push(event);
+    if (readImageUsage(event.usage)) this.#partials = 0;
     // Vendors may withhold some of several images.
     const isLast = this.#completed.length >= (numberOf(this.request.fields.n) ?? 1);
     return { isLast, isComplete: true };
@@ -144,14 +151,18 @@ class ImageReader extends JsonAnswerReader {
     const last = this.#completed.at(-1);
     if (!last) {
       if (this.#partials === 0) return undefined;
-      const output = this.#partials * partialImageTokens;
-      const input = this.#promptTokens();
-      return { usage: { input, output, imageOutput: output }, basis: "estimated" };
+      const usage = { input: this.#promptTokens(), output: 0 };
+      return { usage: withPartialImages(usage, this.#partials), basis: "estimated" };
     }
     const { type: _type, b64_json: _data, created_at: created, ...rest } = last;
     const data = this.#completed.map(({ b64_json }) => ({ b64_json }));
     const recordText = JSON.stringify({ created, ...rest, data });
-    return { ...this.#outcome(last, this.#completed.length, ending), recordText };
+    const outcome = this.#outcome(last, this.#completed.length, ending);
+    if (this.#partials === 0 || ending.price?.rates.perImage !== undefined) {
+      return { ...outcome, recordText };
+    }
+    const usage = withPartialImages(outcome.usage, this.#partials);
+    return { usage, basis: "estimated", recordText };
   }
 
   #outcome(

@@ -117,6 +117,25 @@ Deno.test("a stream that ends before its picture costs the partial ones that it 
   assert.deepEqual([usage.output, usage.imageOutput, basis], [100, 100, "estimated"]);
 });
 
+Deno.test("a stream that breaks off before its second picture costs that one's partial ones, too", () => {
+  const partial = { type: "image_generation.partial_image", b64_json: "AAAA" };
+  const completed = {
+    ...{ type: "image_generation.completed", b64_json: "BBBB" },
+    usage: { input_tokens: 5, output_tokens: 472 },
+  };
+  const outcomeOf = (events: readonly object[], price?: AnswerEnding["price"]) => {
+    const reader = readerOf(imageGenerations, { ...body, stream: true, n: 2 });
+    for (const event of events) reader.event(eventOf(event));
+    const { usage, basis } = reader.outcome({ isComplete: false, price })!;
+    return [usage.output, usage.imageOutput, basis];
+  };
+  const first = [partial, partial, completed];
+  assert.deepEqual(outcomeOf(first), [472, 472, "reported"]);
+  assert.deepEqual(outcomeOf([...first, partial, partial]), [672, 672, "estimated"]);
+  const perImage = priceOf({ perImage: 1n } as never);
+  assert.deepEqual(outcomeOf([...first, partial], perImage), [472, 472, "reported"]);
+});
+
 Deno.test("errors among events are reported, in each of their forms; garbage is skipped", () => {
   const reader = readerOf(imageGenerations, { ...body, stream: true });
   const said = { error: { message: "Blocked.", code: "moderation_blocked" } };
