@@ -104,6 +104,24 @@ Deno.test("a model's call of the tool search is an item of its kind, whole and s
   }
 });
 
+Deno.test("a tool choice may name a tool search, the caller's or the vendor's", () => {
+  const search = { type: "tool_search" };
+  const named = { type: "function", name: "lookup" };
+  const allowed = { type: "allowed_tools", mode: "required", tools: [named, search] };
+  const read = (tool: object, tool_choice: object) => {
+    const { toolChoice, unsupported } = finish(
+      decodeRequest({ model: "m", input: "q", tools: [tool, lookup], tool_choice }),
+    );
+    return [
+      toolChoice?.names,
+      unsupported.flatMap(({ path, weight }) => path.startsWith("tool_choice") ? [weight] : []),
+    ];
+  };
+  assert.deepEqual(read(offered, search), [["tool_search"], []]);
+  assert.deepEqual(read(offered, allowed), [["lookup", "tool_search"], []]);
+  assert.deepEqual(read(search, allowed), [["lookup"], ["hint"]]);
+});
+
 Deno.test("the failed response has what there was of a tool search's arguments", () => {
   const encoder = createStreamEncoder({ ...contextOf(), request: decode([]) });
   const events = callEvents("tool_search", ['{"que']).slice(0, 3);

@@ -52,10 +52,8 @@ export function readTools(
       const named = { ...codingFunction(coding, tool), name: names.ofType(coding) };
       return [{ ...readFunction(named, path, undefined, names), ...readCacheMark(tool, path) }];
     }
-    // Leaving out the vendor's tool search loses no tool: the model gets all of them here.
-    const isSearched = type === "tool_search";
     // Another vendor can't run it.
-    unsupported.push({ path, value: tool, weight: isSearched ? "hint" : "meaning" });
+    unsupported.push({ path, value: tool, weight: weightOf(tool) });
     return [];
   });
   const { toolChoice, webSearch } = readToolChoice(choice, {
@@ -65,6 +63,11 @@ export function readTools(
     names,
   });
   return { tools: lastOfEach(tools), ...defined({ toolChoice, webSearch }), unsupported };
+}
+
+/** Leaving out the vendor's tool search loses no tool: the model gets all of them here. */
+function weightOf({ type }: JsonRecord): UnsupportedField["weight"] {
+  return type === "tool_search" ? "hint" : "meaning";
 }
 
 /**
@@ -158,9 +161,9 @@ function readToolChoice(choice: unknown, context: ToolChoiceContext): Choice {
   if (isRecord(choice) && typeof choice.type === "string") {
     if (choice.type === "allowed_tools") return readAllowed(choice, context);
     if (search && isSearchType(choice.type)) return { webSearch: demand(search) };
-    const coding = codingNameIn(choice, context);
-    if (coding !== undefined) {
-      return { ...offered, toolChoice: { mode: "required", names: [coding] } };
+    const typed = nameOfType(choice, context);
+    if (typed !== undefined) {
+      return { ...offered, toolChoice: { mode: "required", names: [typed] } };
     }
     if (choice.type !== "function" && choice.type !== "custom") {
       unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
@@ -174,13 +177,18 @@ function readToolChoice(choice: unknown, context: ToolChoiceContext): Choice {
   throw invalidValue("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
 }
 
-/** Returns the name of the coding tool that a choice names by its type, if it is offered. */
-function codingNameIn(
+/**
+ * Returns the name of the function that stands for a tool which a choice names by its type, if it
+ * is offered.
+ */
+function nameOfType(
   { type }: JsonRecord,
   { offered, names }: ToolChoiceContext,
 ): string | undefined {
-  const coding = offered.some((one) => one.type === type && codingTool(one.tool) !== undefined);
-  return coding ? names.ofType(String(type)) : undefined;
+  const isFunction = offered.some(({ type: one, tool }) =>
+    one === type && (codingTool(tool) !== undefined || isClientSearch(tool))
+  );
+  return isFunction ? names.ofType(String(type)) : undefined;
 }
 
 function demand(search: WebSearch): WebSearch {
@@ -205,10 +213,10 @@ function readAllowed(choice: JsonRecord, context: ToolChoiceContext): Choice {
       const all = offered.filter(({ namespace }) => namespace === name);
       return all.map((one) => flat.of(name, requiredText(one.tool, "name", one.path)));
     }
-    const coding = codingNameIn(tool, context);
-    if (coding !== undefined) return [coding];
+    const typed = nameOfType(tool, context);
+    if (typed !== undefined) return [typed];
     if (search && isSearchType(tool.type)) isAllowed = true;
-    else unsupported.push({ path, value: tool, weight: "meaning" });
+    else unsupported.push({ path, value: tool, weight: weightOf(tool) });
     return [];
   });
   const webSearch = !isAllowed || !search
