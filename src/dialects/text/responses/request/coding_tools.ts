@@ -43,7 +43,7 @@ const tools = {
       const { type, path } = fields;
       // There is no file to update, so that the model learns of it.
       if (!type || !path) return { type: "update_file", path: "", diff: written };
-      return type === "delete_file" ? fields : { diff: "", ...fields };
+      return type === "delete_file" ? fields : completed(fields, { diff: "" });
     },
   },
   shell: {
@@ -62,10 +62,8 @@ const tools = {
     field: "action",
     idPrefix: "sh_",
     others: { environment: { type: "local" } },
-    complete: (fields: JsonRecord) => ({
-      ...{ timeout_ms: null, max_output_length: null, commands: [] },
-      ...fields,
-    }),
+    complete: (fields: JsonRecord) =>
+      completed(fields, { commands: [], timeout_ms: null, max_output_length: null }),
   },
   local_shell: {
     description: "Runs a program on the user's machine. To use a shell, run it: " +
@@ -89,9 +87,14 @@ const tools = {
     field: "action",
     idPrefix: "lsh_",
     others: {},
-    complete: (fields: JsonRecord) => ({ type: "exec", env: {}, command: [], ...fields }),
+    complete: (fields: JsonRecord) => completed(fields, { command: [], type: "exec", env: {} }),
   },
 } as const;
+
+/** Adds what is missing. The model's own fields come first: it gets its call back as it wrote it. */
+function completed(fields: JsonRecord, missing: JsonRecord): JsonRecord {
+  return { ...fields, ...missing, ...fields };
+}
 
 /**
  * Returns which tool this is, if the caller runs it. A shell may run in the vendor's container; the

@@ -12,6 +12,7 @@ import { finish } from "../../../../base/steps.ts";
 import type { TextPart, ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import { decodeRequest } from "../request_decoder.ts";
 import { createStreamEncoder } from "../stream_encoder.ts";
+import { endCodingCall } from "./coding_tools.ts";
 
 const patch = { type: "apply_patch" };
 const shell = { type: "shell", environment: { type: "local" } };
@@ -180,6 +181,17 @@ Deno.test("a model's calls of them are items of their kind, whole and streamed",
     assert.notEqual(request.tools[0]!.name, "shell");
     checkCall(request, [input.slice(0, 9), input.slice(9)], { call, opened });
   }
+});
+
+Deno.test("what is added to a call's arguments comes after what the model wrote", () => {
+  const action: Record<string, unknown> = { type: "local_shell_call" };
+  endCodingCall(action, '{"command":["ls"]}');
+  const patching: Record<string, unknown> = { type: "apply_patch_call" };
+  endCodingCall(patching, '{"type":"create_file","path":"a"}');
+  assert.deepEqual([action.action, patching.operation].map((one) => JSON.stringify(one)), [
+    '{"command":["ls"],"type":"exec","env":{}}',
+    '{"type":"create_file","path":"a","diff":""}',
+  ]);
 });
 
 Deno.test("a call that a failure cuts short before it was announced isn't in the failed response", () => {
