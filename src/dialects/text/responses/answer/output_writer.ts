@@ -79,7 +79,7 @@ export class OutputWriter {
    * announced yet is left out.
    */
   abandon(): void {
-    if (this.#open && "status" in this.#open.item) this.#open.item.status = "incomplete";
+    if (this.#open) setStatus(this.#open.item, "incomplete");
     this.#block?.writer.abandon();
     if (this.#block?.isUnannounced) this.items.pop();
   }
@@ -159,7 +159,7 @@ export class OutputWriter {
   #closeItem(status: "completed" | "incomplete" | undefined): void {
     if (!this.#open) return;
     const { item, index } = this.#open;
-    if (status !== undefined && "status" in item) item.status = status;
+    if (status !== undefined) setStatus(item, status);
     this.#open = undefined;
     if (this.#search !== undefined && status === "completed") {
       this.#emit("response.web_search_call.completed", { item_id: item.id, output_index: index });
@@ -175,6 +175,13 @@ export class OutputWriter {
     const annotations = part?.item.annotations;
     if (part && Array.isArray(annotations)) annotations.push(writeCitation(citation, part.text));
   }
+}
+
+/** Sets the status of an item that has one. A patch is never incomplete in OpenAI's types. */
+function setStatus(item: Item, status: "completed" | "incomplete"): void {
+  if (!("status" in item)) return;
+  const isCutPatch = item.type === "apply_patch_call" && status === "incomplete";
+  item.status = isCutPatch ? "in_progress" : status;
 }
 
 /** Returns another vendor's web search as the item of its `added` event. */

@@ -40,10 +40,9 @@ const tools = {
     idPrefix: "apc_",
     others: {},
     complete: (fields: JsonRecord, written: string) => {
-      const { type, path } = fields;
       // There is no file to update, so that the model learns of it.
-      if (!type || !path) return { type: "update_file", path: "", diff: written };
-      return type === "delete_file" ? fields : completed(fields, { diff: "" });
+      if (!fields.type || !fields.path) return { type: "update_file", path: "", diff: written };
+      return fields.type === "delete_file" ? fields : completed(fields, { diff: "" });
     },
   },
   shell: {
@@ -94,6 +93,36 @@ const tools = {
 /** Adds what is missing. The model's own fields come first: it gets its call back as it wrote it. */
 function completed(fields: JsonRecord, missing: JsonRecord): JsonRecord {
   return { ...fields, ...missing, ...fields };
+}
+
+/**
+ * Returns the fields that have the type of the tool's schema, which models of other vendors don't
+ * always follow; clients fail to read the whole answer.
+ */
+function valid(fields: JsonRecord, properties: JsonRecord): JsonRecord {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => {
+      const { type, enum: values } = asRecord(
+        Object.hasOwn(properties, name) ? properties[name] : undefined,
+      );
+      const read = type === "array" && typeof value === "string" ? [value] : value;
+      const isValid = type === undefined ||
+        (hasType[String(type)]?.(read) === true &&
+          (!Array.isArray(values) || values.includes(read)));
+      return isValid ? [[name, read]] : [];
+    }),
+  );
+}
+
+const hasType: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: isText,
+  integer: (value) => Number.isInteger(value),
+  array: (value) => Array.isArray(value) && value.every(isText),
+  object: (value) => isRecord(value) && Object.values(value).every(isText),
+};
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
 }
 
 /**
@@ -182,6 +211,7 @@ export function newCodingCall(
  * them off, since clients fail to read any other value.
  */
 export function endCodingCall(item: Record<string, unknown>, argumentsText: string): void {
-  const { field, complete } = tools[calledTool(item)!];
-  item[field] = complete(parsedRecord(argumentsText) ?? {}, argumentsText);
+  const { field, complete, parameters } = tools[calledTool(item)!];
+  const fields = valid(parsedRecord(argumentsText) ?? {}, parameters.properties);
+  item[field] = complete(fields, argumentsText);
 }

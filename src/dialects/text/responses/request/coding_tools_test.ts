@@ -194,6 +194,37 @@ Deno.test("what is added to a call's arguments comes after what the model wrote"
   ]);
 });
 
+Deno.test("arguments of another type than the tool's become valid, are left out, or do nothing", () => {
+  const written: [string, string, object][] = [
+    ["shell", '{"commands":"ls","timeout_ms":"5"}', {
+      ...{ commands: ["ls"], timeout_ms: null, max_output_length: null },
+    }],
+    ["local_shell", '{"command":["ls"],"env":{"A":1},"timeout_ms":5}', {
+      ...{ command: ["ls"], timeout_ms: 5, type: "exec", env: {} },
+    }],
+    ["apply_patch", '{"type":"update_file","path":"a","diff":null}', {
+      ...{ type: "update_file", path: "a", diff: "" },
+    }],
+    ["apply_patch", '{"type":"rename","path":"a"}', {
+      ...{ type: "update_file", path: "", diff: '{"type":"rename","path":"a"}' },
+    }],
+  ];
+  for (const [tool, input, content] of written) {
+    const item: Record<string, unknown> = { type: `${tool}_call` };
+    endCodingCall(item, input);
+    assert.deepEqual(item.action ?? item.operation, content);
+  }
+});
+
+Deno.test("a patch that the output limit cut off is in progress: its type has no other status", () => {
+  const events = callEvents("apply_patch", ["{"]).map((event) =>
+    event.type === "finish" ? { ...event, reason: "length" as const } : event
+  );
+  const frames = encodeStream(events, contextOf({ tools: [patch] }));
+  assert.match(frames, /item.done"[^\n]*"apply_patch_call","status":"in_progress"/);
+  assert.match(frames, /"status":"incomplete"[^\n]*"apply_patch_call","status":"in_progress"/);
+});
+
 Deno.test("a call that a failure cuts short before it was announced isn't in the failed response", () => {
   for (const tool of [patch, shell]) {
     const context = contextOf({ tools: [tool] });
