@@ -76,6 +76,8 @@ const forms: Readonly<
     cacheKey: true,
     ...(price?.rates.cacheWrite === undefined ? {} : { cacheMarks: "breakpoints" }),
   }),
+  // Keeps a conversation on one server and its cache; the chat endpoint has a header for it.
+  "vendor-g": (dialect) => dialect === "responses" ? { cacheKey: true } : {},
   // The aggregator passes the marks on.
   "vendor-f": (dialect) => dialect === "chat" ? { cacheMarks: "ephemeral" } : {},
 };

@@ -116,12 +116,12 @@ Deno.test("vendors get no field or item of Codex's that their endpoint refuses",
       [{ input: [question, note] }, { input: [question, { role: "user", content: "N" }] }],
     ] as const
   ) {
-    const request = requestOf({ model: "m", ...body }, 1, "managed", {
-      ...{ dialect: "responses", vendor: "vendor-g" },
-    });
+    const asked = { model: "m", prompt_cache_key: "session", ...body };
+    const request = requestOf(asked, 1, "managed", { dialect: "responses", vendor: "vendor-g" });
     const plan = await planCall(deps, request);
     assert.deepEqual([plan.sameDialect, plan.losses], [false, []]);
-    const { input, tools } = JSON.parse(plan.requestText);
+    const { input, tools, prompt_cache_key } = JSON.parse(plan.requestText);
+    assert.equal(prompt_cache_key, "session");
     if ("tools" in sent) assert.deepEqual(tools, sent.tools);
     else assert.deepEqual(input.map(plainItem), sent.input);
   }
