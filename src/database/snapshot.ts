@@ -27,6 +27,9 @@ export interface SnapshotConditions {
  * Transaction ids in rows have 32 bits and wrap around after four billion transactions. Rows this
  * old count as part of the snapshot, so that wraparound hides none. A row that is written this
  * late, after a long outage, may show up in the middle of an export.
+ *
+ * A dump doesn't have these ids: after its restore all rows have new ones, also the first migration's,
+ * which every snapshot of this database contains. Then all rows from before the snapshot's time count.
  */
 const oldMs = 7 * 24 * 60 * 60 * 1000;
 const circle = 2n ** 32n;
@@ -37,20 +40,25 @@ export function snapshotConditions(
 ): SnapshotConditions {
   const { next, running, at } = parse(snapshot);
   const bindTime = (time: Date) => `${bind(time.toISOString())}::timestamptz`;
+  const written = (alias: string) => {
+    // Modulo 2^32: how far the id is after the snapshot's next one, against how many ids have
+    // been assigned since. Casts keep both drivers from guessing types.
+    const id = `${alias}.xmin::text::bigint`;
+    const upperBound = "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
+    const afterSnapshot = `(${id} - ${
+      bind(next % circle)
+    }::bigint + ${circle}) % ${circle} < ${upperBound} - ${bind(next)}::bigint`;
+    if (running.length === 0) return `not (${afterSnapshot})`;
+    const unfinished = bind(running.map((one) => one % circle));
+    return `not (${afterSnapshot} or ${id} = any(${unfinished}::bigint[]))`;
+  };
   return {
-    written: (alias) => {
-      // Modulo 2^32: how far the id is after the snapshot's next one, against how many ids have
-      // been assigned since. Casts keep both drivers from guessing types.
-      const id = `${alias}.xmin::text::bigint`;
-      const upperBound = "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
-      const afterSnapshot = `(${id} - ${
-        bind(next % circle)
-      }::bigint + ${circle}) % ${circle} < ${upperBound} - ${bind(next)}::bigint`;
-      if (running.length === 0) return `not (${afterSnapshot})`;
-      const unfinished = bind(running.map((one) => one % circle));
-      return `not (${afterSnapshot} or ${id} = any(${unfinished}::bigint[]))`;
+    written,
+    old: (column) => {
+      const knowsIds = `select ${written("m")} from schema_migrations m order by version limit 1`;
+      const oldTime = bindTime(new Date(at.getTime() - oldMs));
+      return `${column} < case when (${knowsIds}) then ${oldTime} else ${bindTime(at)} end`;
     },
-    old: (column) => `${column} < ${bindTime(new Date(at.getTime() - oldMs))}`,
     before: (column) => `${column} < ${bindTime(at)}`,
   };
 }
