@@ -158,9 +158,9 @@ class GenerateStreamEncoder implements StreamEncoder {
     if (!this.#goesOutAtOnce(open.content)) return "";
     const part = answerPart({ ...open.content, text: event.text });
     const choice = this.#choice(open.choice);
-    if (!event.logprobs) return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
+    if (!event.logprobs) return part ? this.#elements(open.choice, choice.last.add(part)) : "";
     // Log-probabilities go into the same element as their tokens.
-    const before = part ? this.#partsElement(open.choice, choice.last.addWhole(part)) : "";
+    const before = part ? this.#elements(open.choice, choice.last.addWhole(part)) : "";
     pushAll(choice.logprobs, event.logprobs);
     return before;
   }
@@ -175,12 +175,12 @@ class GenerateStreamEncoder implements StreamEncoder {
       if (open.content.kind === "text") this.#keepSources(open, whole.text);
       // The text has been sent; only its signature remains.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
-      return rest ? this.#partsElement(open.choice, choice.last.add(rest)) : "";
+      return rest ? this.#elements(open.choice, choice.last.add(rest)) : "";
     }
     if (isInvalidCall(whole)) choice.sawInvalidCall = true;
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
     const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
-    return part ? this.#partsElement(open.choice, choice.last.add(part)) : "";
+    return part ? this.#elements(open.choice, choice.last.add(part)) : "";
   }
 
   /** Keeps a block's sources until the end, since their offsets refer to all texts. */
@@ -196,6 +196,10 @@ class GenerateStreamEncoder implements StreamEncoder {
   #goesOutAtOnce(content: BlockKind): boolean {
     if (content.kind === "text") return !this.#bareEnum;
     return content.kind === "reasoning" || content.kind === "refusal";
+  }
+
+  #elements(index: number, elements: readonly Record<string, unknown>[][]): string {
+    return elements.map((parts) => this.#partsElement(index, parts)).join("");
   }
 
   /** Writes an element with these parts of a candidate; nothing without parts. */

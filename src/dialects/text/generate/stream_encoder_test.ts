@@ -41,6 +41,25 @@ Deno.test("text goes out as it comes but for its last character, which has endin
   }
 });
 
+Deno.test("parallel calls go out in one element, text and thoughts in their own", () => {
+  const call = (id: string) => ({ kind: "tool-call" as const, id, name: "f", custom: false });
+  const [elements] = write([
+    ...block(0, { kind: "reasoning" }, "hm"),
+    ...block(1, call("c1"), "{}"),
+    ...block(2, { kind: "text" }, "and"),
+    ...block(3, call("c2"), "{}"),
+    ...block(4, call("c3"), "{}"),
+    finished("tool_calls"),
+  ]);
+  const said = elements.map(({ candidates }) =>
+    candidates[0]!.content.parts.map((part) => {
+      const { text, functionCall } = part as { text?: string; functionCall?: { id: string } };
+      return text ?? functionCall!.id;
+    })
+  );
+  assert.deepEqual(said, [["h"], ["m"], ["c1"], ["an"], ["d"], ["c2", "c3"]]);
+});
+
 Deno.test("a call goes out whole, with STOP at the end", () => {
   const call = { kind: "tool-call" as const, id: "c1", name: "f", custom: false };
   const [elements] = write([...block(0, call, '{"a"', ":1}"), finished("tool_calls")]);
