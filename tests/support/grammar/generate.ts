@@ -138,7 +138,7 @@ class GenerateWalk {
     for (const one of list(element.candidates ?? [], "candidates")) {
       this.#candidate(object(one, "candidate"));
     }
-    // Every element has it; it is empty until the vendor has reported something.
+    // Every element has it; only the last one's has to say something.
     const usage = object(element.usageMetadata, "usage");
     this.#usageLast = Object.keys(usage).length > 0;
     if (this.#usageLast) this.#takeUsage(readUsage(usage));

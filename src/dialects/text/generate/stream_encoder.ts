@@ -68,8 +68,6 @@ class GenerateStreamEncoder implements StreamEncoder {
   /** Members that every element repeats. */
   #head: Record<string, unknown>;
   readonly #usage: ShownUsage;
-  /** What the vendor has reported, for every element: some clients ignore one without the field. */
-  #usageSoFar: Record<string, unknown> = {};
 
   constructor(context: AnswerContext) {
     this.#framing = context.jsonArray ? new ArrayFraming() : sseFraming;
@@ -113,8 +111,6 @@ class GenerateStreamEncoder implements StreamEncoder {
         this.#choice(event.choice).finish = event;
         return "";
       case "usage":
-        this.#usageSoFar = writeUsage(event.usage);
-        return "";
       case "own":
         return "";
       case "error":
@@ -206,7 +202,9 @@ class GenerateStreamEncoder implements StreamEncoder {
   #partsElement(index: number, parts: readonly Record<string, unknown>[]): string {
     if (parts.length === 0) return "";
     const candidates = [candidateOf(index, this.#choice(index), parts)];
-    return this.#element({ candidates, usageMetadata: this.#usageSoFar });
+    // Some clients ignore an element without usage. It is empty, since others subtract it from the
+    // usage of the last element.
+    return this.#element({ candidates, usageMetadata: {} });
   }
 
   #element(members: Record<string, unknown>): string {
