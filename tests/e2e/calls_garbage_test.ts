@@ -4,7 +4,7 @@ import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const callers = 32;
-const callsEach = 120;
+const callsEach = 60;
 const calls = callers * callsEach;
 /** A call's record waits for its batch, and is promoted meanwhile: its texts and some fields, 2 KB. */
 const maxBytes = 4_000;
