@@ -1,13 +1,16 @@
 import assert from "@std/assert";
 import { type Simulators, startSimulators } from "../../demo/simulators.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 
 const calls = 12;
 
 Deno.test("an evaluation outlives kill -9 and SIGTERM, and judges every interaction once", async () => {
+  await using database = await anyDatabase();
   const simulators = await startSimulators();
   const dataDir = await Deno.makeTempDir({ prefix: "gateway-evals-" });
-  const start = () => startService({ env: { DATA_DIR: dataDir, ...vendors(simulators) } });
+  const env = { DATA_DIR: dataDir, ...database.env, ...vendors(simulators) };
+  const start = () => startService({ env });
   try {
     const first = await start();
     const key = first.firstKey;

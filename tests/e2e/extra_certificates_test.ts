@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { anyDatabase } from "../support/any_database.ts";
 import { startBucket } from "../support/bucket.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { certificateFiles, testCertificate } from "../support/service_certificate.ts";
@@ -7,10 +8,11 @@ import { temporaryDirectory } from "../support/service_files.ts";
 Deno.test("NODE_EXTRA_CA_CERTS: the health command and bucket exports work over TLS", async () => {
   const directory = temporaryDirectory("certificates");
   const files = await certificateFiles(directory);
+  await using database = await anyDatabase();
   await using bucket = await startBucket({ tls: true });
   using client = Deno.createHttpClient({ caCerts: [testCertificate] });
   const env = {
-    ...{ ...files, ...bucket.env, DATA_DIR: `${directory}/data` },
+    ...{ ...files, ...bucket.env, ...database.env, DATA_DIR: `${directory}/data` },
     NODE_EXTRA_CA_CERTS: files.TLS_CERT_FILE,
   };
   await using service = await startService({ env, client });
