@@ -139,7 +139,8 @@ interface Outcome {
 function outcome(deps: LifeDeps, { vendor, model, createdAt, tokens, failure }: Outcome) {
   const price = deps.priceOf(vendor, model, createdAt);
   const usage = tokens && price ? tokens : undefined;
-  const costNanos = usage && price ? costOf(usage, price).nanos : null;
+  // As in real records, a call that failed at the vendor costs nothing.
+  const costNanos = price ? usage ? costOf(usage, price).nanos : 0n : null;
   return {
     status: failure ? "failed" : "completed",
     httpStatus: failure?.httpStatus ?? 200,
@@ -152,7 +153,7 @@ function outcome(deps: LifeDeps, { vendor, model, createdAt, tokens, failure }: 
     totalTokens: usage ? usage.input + usage.output : null,
     ...{ costNanos, chargedNanos: costNanos ?? 0n },
     billingBasis: usage ? "reported" : "none",
-    priceVersion: usage ? price?.version ?? null : null,
+    priceVersion: price?.version ?? null,
     usageRawText: usage
       ? JSON.stringify({ prompt_tokens: usage.input, completion_tokens: usage.output })
       : null,

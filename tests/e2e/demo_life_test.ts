@@ -71,6 +71,8 @@ Deno.test("one call of the demo is explained by its price, a cohort has outcomes
   assert.equal((await evalIsDone()).name, "A cheaper model for support");
   const cohort = await (await demo().fetch("/api/v1/cohort/prompt-short")).json();
   assert.ok(JSON.stringify(cohort).includes("orders"));
+  assert.ok(cohort.interactions > cohort.completed);
+  assert.equal(cohort.unknown_cost_interactions, 0, "calls that failed cost nothing");
   const [row] = await demo().rows({ app: "reports", status: "completed" });
   const whole = await (await demo().fetch(`/api/v1/interactions/${row!.transaction_id}`)).json();
   const lines = whole.lines as { cost_usd: string }[];
@@ -88,7 +90,6 @@ Deno.test("the calls are the same each time, in order, and none is of tomorrow",
     list.map(({ model, costNanos, userId }) => [model, costNanos, userId]);
   assert.deepEqual(shape(calls), shape([...demoCalls(deps)]));
   assert.ok(calls.every(({ createdAt }) => createdAt <= deps.now));
-  assert.ok(
-    calls.every(({ status, costNanos }) => (status === "completed") === (costNanos !== null)),
-  );
+  assert.ok(calls.every(({ status, costNanos }) => (status === "completed") === (costNanos! > 0n)));
+  assert.ok(calls.every(({ costNanos }) => costNanos !== null), "what failed costs nothing");
 });
