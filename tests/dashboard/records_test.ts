@@ -338,6 +338,7 @@ Deno.test("a cohort of two models has both, with what they differ by", async () 
   for (const row of rows) assert.equal(row.match(/<svg class="plot"/g)?.length, 5);
   assert.match(rows[0]!, /0\.333/);
   assert.match(rows[1]!, /0\.5/);
+  assert.match(rows[1]!, /0 points/, "a difference of two shares");
   assert.match(rows[1]!, /Higher/, "the longer answers of the dearer model cost more");
   assert.ok(
     !/Could be chance|Higher|Lower/.test(rows[0]!),

@@ -79,6 +79,8 @@ interface ModelColumn {
   range: (model: ModelFigures) => FigureRange | null;
   versus: keyof NonNullable<ModelFigures["versus_first"]>;
   show: (value: number) => string;
+  /** How a difference is shown, if not like the figure. */
+  showDifference?: (value: number) => string;
   better: "less" | "more";
 }
 
@@ -111,6 +113,8 @@ export const modelColumns: readonly ModelColumn[] = [
     ),
     versus: "error_rate",
     show: (share) => `${rate(share * 100)} %`,
+    // "+5 %" could also be a twentieth more.
+    showDifference: (share) => `${rate(share * 100)} points`,
     better: "less",
   },
   {
@@ -159,7 +163,7 @@ interface Versus {
   distinguishable: boolean | null;
 }
 
-function ModelCell({ column: { show, better }, ranges, at, versus }: {
+function ModelCell({ column: { show, showDifference = show, better }, ranges, at, versus }: {
   column: ModelColumn;
   ranges: readonly (FigureRange | null)[];
   at: number;
@@ -178,7 +182,7 @@ function ModelCell({ column: { show, better }, ranges, at, versus }: {
       {versus === undefined || difference === null ? null : (
         <div>
           {verdict(difference, versus.distinguishable, better)}{" "}
-          <span class="hint nowrap">{signed(difference, show)}</span>
+          <span class="hint nowrap">{signed(difference, showDifference)}</span>
         </div>
       )}
     </>
