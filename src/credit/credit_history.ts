@@ -5,6 +5,8 @@ export interface CreditEntry {
   /** Nano-dollars; below zero where a correction took something back. */
   nanos: bigint;
   note: string | null;
+  /** The call whose charge was corrected. */
+  transactionId: string | null;
   at: Date;
 }
 

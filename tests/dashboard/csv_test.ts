@@ -238,4 +238,5 @@ Deno.test("a list of several pages is a whole file", async () => {
     ["grant", "2.000000000", "'@thanks"],
     ["grant", "10.000000000", credit[1]!.note],
   ]);
+  assert.equal(credit[0]?.transaction_id, "", "corrections name their call");
 });

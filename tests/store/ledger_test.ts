@@ -54,13 +54,16 @@ eachDatabase("grants and adjustments make the balance, and those with a name onc
   assert.equal((await ledger.show(accountId)).balanceNanos, 4n * usd);
   // A repricing writes one correction for each call.
   await ledger.grant(accountId, 50n);
-  for (const nanos of [2n, 3n]) await ledger.adjust(accountId, nanos, { note: "repriced" });
+  for (const nanos of [2n, 3n]) {
+    await ledger.adjust(accountId, nanos, { note: "repriced", interactionId: `call-${nanos}` });
+  }
   const latest = await createCreditHistory(db).latestOfEachKind(accountId, 3);
   assert.deepEqual(latest.map(({ kind, nanos }) => [kind, nanos]), [
     ...[["adjust", 3n], ["adjust", 2n], ["grant", 50n], ["adjust", -usd], ["grant", 5n * usd]],
   ]);
   const few = await createCreditHistory(db).latestOfEachKind(accountId, 1);
   assert.deepEqual(few.map(({ nanos }) => nanos), [3n, 50n]);
+  assert.deepEqual(few.map(({ transactionId }) => transactionId), ["call-3", null]);
   assert.deepEqual(await ledger.check(), []);
 });
 

@@ -27,7 +27,7 @@ export function createCreditHistory(database: Queryable): CreditHistory {
   };
 }
 
-const columns = "id, kind, amount_nanos, note, created_at";
+const columns = "id, kind, amount_nanos, note, interaction_id, created_at";
 
 function readEntry(row: SqlRow): CreditEntry {
   return {
@@ -35,6 +35,7 @@ function readEntry(row: SqlRow): CreditEntry {
     kind: row.kind as CreditEntry["kind"],
     nanos: row.amount_nanos as bigint,
     note: row.note as string | null,
+    transactionId: row.interaction_id as string | null,
     at: row.created_at as Date,
   };
 }

@@ -60,6 +60,7 @@ const creditColumns: CsvColumns<CreditEntry> = {
   kind: ({ kind }) => kind,
   amount_usd: ({ nanos }) => ({ nanos }),
   note: ({ note }) => note,
+  transaction_id: ({ transactionId }) => transactionId,
 };
 
 function Rate({ request }: { request: PageRequest }) {

@@ -7,7 +7,7 @@ import { CapsPart, CreditEntries, CreditPart } from "./limits.tsx";
 Deno.test("the list of credit says so where it may lack grants or corrections", () => {
   const now = new Date("2026-11-21T12:00:00Z");
   const html = (corrections: number) => {
-    const more = { nanos: 1_000_000n, note: null, at: now };
+    const more = { nanos: 1_000_000n, note: null, transactionId: null, at: now };
     const grant: CreditEntry = { ...more, id: 0n, kind: "grant" };
     const others = Array.from({ length: corrections }, (_, n): CreditEntry => (
       { ...more, id: BigInt(n + 1), kind: "adjust" }
