@@ -113,7 +113,9 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   const owner = await world().owner();
   const { id, key } = await make({ name: "chekout", cap_day: "5" });
   const at = `${list}/${id}`;
-  assert.match((await owner.get(at)).text, /name="cap_day"[^>]*value="5\.00"/);
+  const { text: capped } = await owner.get(at);
+  assert.match(capped, /name="cap_day"[^>]*value="5\.00"/);
+  assert.doesNotMatch(capped, /charged before doesn't count/);
   assert.equal((await callWith(key)).status, 200);
   const wrong = await owner.submit(at, at, { name: "", cap_day: "much" });
   assert.equal(wrong.status, 400);
@@ -124,6 +126,10 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   assert.match((await owner.get(list)).text, /of \$0\.000000001 a day/);
   assert.deepEqual(await callWith(key), { status: 402, code: "spend_cap_exceeded" });
   await owner.submit(at, at, { name: "checkout", cap_day: "" });
+  assert.match(
+    (await owner.get(at)).text,
+    /charged before doesn(&#39;|')t count towards a new cap/,
+  );
   assert.equal((await callWith(key)).status, 200);
   const { text } = await owner.get("/dashboard/settings/audit");
   assert.match(text, /api_key\.changed/);

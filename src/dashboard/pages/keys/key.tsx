@@ -6,7 +6,7 @@ import { type Page, type PageContext, type PageRequest, type Routes } from "../.
 import { Caps } from "../../caps.tsx";
 import { type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
-import { FormButtons, TextField } from "../../fields.tsx";
+import { FormButtons, type Shown, TextField } from "../../fields.tsx";
 import type { FieldErrors } from "../../faults.ts";
 import { type KeySpend, keySpend } from "../../key_spend.ts";
 import { findKey, inUse, mayRotate, noLongerInUse, states } from "./keys.tsx";
@@ -111,18 +111,7 @@ async function keyPage(
                 required
                 maxlength={200}
               />
-              <div class="columns">
-                <TextField
-                  {...{ values, fieldErrors, ...cap }}
-                  id="cap_day"
-                  label="Spend per day, USD"
-                />
-                <TextField
-                  {...{ values, fieldErrors, ...cap }}
-                  id="cap_month"
-                  label="Spend per month, USD"
-                />
-              </div>
+              <CapFields shown={{ values, fieldErrors }} apiKey={key} />
               <FormButtons back="/dashboard/keys">Save</FormButtons>
             </PostForm>
           )
@@ -130,6 +119,23 @@ async function keyPage(
       </>
     ),
   };
+}
+
+function CapFields({ shown, apiKey }: {
+  shown: Shown;
+  apiKey: KeyRow;
+}) {
+  return (
+    <>
+      <div class="columns">
+        <TextField {...shown} {...cap} id="cap_day" label="Spend per day, USD" />
+        <TextField {...shown} {...cap} id="cap_month" label="Spend per month, USD" />
+      </div>
+      {apiKey.capDayNanos === null && apiKey.capMonthNanos === null
+        ? <p class="hint">What the key was charged before doesn't count towards a new cap.</p>
+        : null}
+    </>
+  );
 }
 
 function KeyFacts({ row, spent, vendors, now }: {
