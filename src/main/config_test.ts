@@ -96,6 +96,10 @@ const wholeNumbers: Wrong[] = [
     says: /^METRICS_TOKEN=\*+ is not valid: expected printable ASCII characters without spaces/,
   },
   { set: { LOG_FORMAT: "yaml" }, says: /^LOG_FORMAT=yaml is not valid: expected text or json/ },
+  {
+    set: { DATABASE_URL: "postgres://gateway:secret@first,second/gateway" },
+    says: /^DATABASE_URL=\*+ is not valid: .*, with one host/,
+  },
   { set: { JOURNAL_MAX_BYTES: "4" }, says: /^JOURNAL_MAX_BYTES=4 .*from 65536 to/ },
   {
     set: {

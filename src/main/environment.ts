@@ -123,8 +123,13 @@ export class EnvironmentReader {
     const secret = this.secret(name);
     if (secret === undefined) return undefined;
     const url = secret.reveal();
-    if (URL.canParse(url) && /^postgres(ql)?:$/.test(new URL(url).protocol)) return secret;
-    throw invalid(name, masked, "a URL such as postgres://user:password@host:5432/database");
+    const { protocol, hostname } = URL.canParse(url)
+      ? new URL(url)
+      : { protocol: "", hostname: "" };
+    // Of several hosts, as libpq takes them, only the first would be used.
+    if (/^postgres(ql)?:$/.test(protocol) && !hostname.includes(",")) return secret;
+    const form = "a URL such as postgres://user:password@host:5432/database, with one host";
+    throw invalid(name, masked, form);
   }
 
   /** Reads an http or https URL; returns it without trailing slashes. */
