@@ -92,7 +92,7 @@ export const errors = {
   }),
   ...rows(503, "overloaded_error", {
     overloaded: "The service is overloaded. Retry later.",
-    store_unavailable: "The service's database cannot be reached. Retry later.",
+    store_unavailable: "The service's database does not answer. Retry later.",
   }),
   ...rows(504, "timeout_error", { upstream_timeout: "The vendor did not answer in time." }),
 };

@@ -5946,7 +5946,7 @@ export type CreateChatCompletionErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -6099,7 +6099,7 @@ export type CreateResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -6252,7 +6252,7 @@ export type CompactResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -6377,7 +6377,7 @@ export type CountResponseTokensErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -6453,7 +6453,7 @@ export type DeleteResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -6534,7 +6534,7 @@ export type GetResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -6621,7 +6621,7 @@ export type ListResponseInputItemsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -6689,7 +6689,7 @@ export type CancelResponseErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -6830,7 +6830,7 @@ export type CreateMessageErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -6951,7 +6951,7 @@ export type CountMessageTokensErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -7105,7 +7105,7 @@ export type GenerateContentErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -7268,7 +7268,7 @@ export type StreamGenerateContentErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -7394,7 +7394,7 @@ export type CountTokensErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -7543,7 +7543,7 @@ export type CreateEmbeddingErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -7697,7 +7697,7 @@ export type PredictErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -7851,7 +7851,7 @@ export type EmbedContentErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -8005,7 +8005,7 @@ export type BatchEmbedContentsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -8087,7 +8087,7 @@ export type ListModelsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -8165,7 +8165,7 @@ export type GetModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -8224,7 +8224,7 @@ export type ListNativeModelsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: GenerateError;
 };
@@ -8302,7 +8302,7 @@ export type GetNativeModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: GenerateError;
     /**
@@ -8361,7 +8361,7 @@ export type GetHealthErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -8498,7 +8498,7 @@ export type GenerateImageErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -8643,7 +8643,7 @@ export type GenerateSpeechErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -8706,7 +8706,7 @@ export type GetStatusErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -8761,7 +8761,7 @@ export type ListExportsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -8836,7 +8836,7 @@ export type CreateExportErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -8924,7 +8924,7 @@ export type StreamExportErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -8996,7 +8996,7 @@ export type DeleteExportErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9075,7 +9075,7 @@ export type GetMediaErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9146,7 +9146,7 @@ export type DeleteDataErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9217,7 +9217,7 @@ export type RequestErasureErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9285,7 +9285,7 @@ export type GetDeletionErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9356,7 +9356,7 @@ export type PostCohortOutcomeErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9431,7 +9431,7 @@ export type GetCohortErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9501,7 +9501,7 @@ export type ListEvalsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9580,7 +9580,7 @@ export type CreateEvalErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9648,7 +9648,7 @@ export type CancelEvalErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9727,7 +9727,7 @@ export type GetEvalErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -9957,7 +9957,7 @@ export type ListInteractionsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10025,7 +10025,7 @@ export type GetInteractionErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10107,7 +10107,7 @@ export type GetUsageErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10162,7 +10162,7 @@ export type GetCreditsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10232,7 +10232,7 @@ export type ListAccountsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10303,7 +10303,7 @@ export type CreateAccountErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10371,7 +10371,7 @@ export type GetAccountErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10447,7 +10447,7 @@ export type UpdateAccountErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10525,7 +10525,7 @@ export type ListApiKeysErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10596,7 +10596,7 @@ export type CreateApiKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10664,7 +10664,7 @@ export type RevokeApiKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10732,7 +10732,7 @@ export type GetApiKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10808,7 +10808,7 @@ export type UpdateApiKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10878,7 +10878,7 @@ export type ShowAccountCreditErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -10956,7 +10956,7 @@ export type ListCreditGrantsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11031,7 +11031,7 @@ export type GrantCreditErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11101,7 +11101,7 @@ export type ListVendorKeysErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11172,7 +11172,7 @@ export type SetVendorKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11249,7 +11249,7 @@ export type DeleteVendorKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11326,7 +11326,7 @@ export type GetVendorKeyErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11396,7 +11396,7 @@ export type ListVirtualModelsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11471,7 +11471,7 @@ export type CreateVirtualModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11548,7 +11548,7 @@ export type DeleteVirtualModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11625,7 +11625,7 @@ export type GetVirtualModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11708,7 +11708,7 @@ export type UpdateVirtualModelErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11778,7 +11778,7 @@ export type ListBudgetsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11849,7 +11849,7 @@ export type SetBudgetErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11917,7 +11917,7 @@ export type DeleteBudgetErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -11985,7 +11985,7 @@ export type GetBudgetErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12061,7 +12061,7 @@ export type UpdateBudgetErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12131,7 +12131,7 @@ export type ListWebhooksErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12202,7 +12202,7 @@ export type AddWebhookErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12270,7 +12270,7 @@ export type DeleteWebhookErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12338,7 +12338,7 @@ export type GetWebhookErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12414,7 +12414,7 @@ export type UpdateWebhookErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12482,7 +12482,7 @@ export type TestWebhookErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12548,7 +12548,7 @@ export type ListPricesErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12616,7 +12616,7 @@ export type GetPriceErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12683,7 +12683,7 @@ export type CheckPricesErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12754,7 +12754,7 @@ export type RepriceCallsErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12832,7 +12832,7 @@ export type ListAuditEntriesErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ServiceError;
 };
@@ -12886,7 +12886,7 @@ export type GetReadyzErrors = {
      */
     431: ServiceError | ChatError | MessagesError | GenerateError;
     /**
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `overloaded`: The service is overloaded. Retry later.
      */
@@ -13129,7 +13129,7 @@ export type CreateChatCompletionVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -13278,7 +13278,7 @@ export type CreateResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -13427,7 +13427,7 @@ export type CompactResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -13548,7 +13548,7 @@ export type CountResponseTokensVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -13624,7 +13624,7 @@ export type DeleteResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -13705,7 +13705,7 @@ export type GetResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -13792,7 +13792,7 @@ export type ListResponseInputItemsVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -13860,7 +13860,7 @@ export type CancelResponseVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -13997,7 +13997,7 @@ export type CreateImageVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -14142,7 +14142,7 @@ export type CreateEmbeddingVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -14217,7 +14217,7 @@ export type ListModelsVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -14299,7 +14299,7 @@ export type GetModelVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -14358,7 +14358,7 @@ export type GetHealthVendorAErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -14495,7 +14495,7 @@ export type CreateChatCompletionVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -14644,7 +14644,7 @@ export type CreateResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -14793,7 +14793,7 @@ export type CompactResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -14914,7 +14914,7 @@ export type CountResponseTokensVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -14990,7 +14990,7 @@ export type DeleteResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -15071,7 +15071,7 @@ export type GetResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -15158,7 +15158,7 @@ export type ListResponseInputItemsVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -15226,7 +15226,7 @@ export type CancelResponseVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -15363,7 +15363,7 @@ export type CreateImageVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -15508,7 +15508,7 @@ export type CreateImageEditVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -15653,7 +15653,7 @@ export type CreateSpeechVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -15798,7 +15798,7 @@ export type CreateTranscriptionVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -15943,7 +15943,7 @@ export type CreateEmbeddingVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -16018,7 +16018,7 @@ export type ListModelsVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -16100,7 +16100,7 @@ export type GetModelVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -16159,7 +16159,7 @@ export type GetHealthVendorBErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -16296,7 +16296,7 @@ export type CreateMessageVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -16413,7 +16413,7 @@ export type CountMessageTokensVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -16507,7 +16507,7 @@ export type ListModelsVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: MessagesError;
     /**
@@ -16589,7 +16589,7 @@ export type GetModelVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: MessagesError;
     /**
@@ -16648,7 +16648,7 @@ export type GetHealthVendorCErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: MessagesError;
 };
@@ -16790,7 +16790,7 @@ export type GenerateContentVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -16949,7 +16949,7 @@ export type StreamGenerateContentVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -17071,7 +17071,7 @@ export type CountTokensVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -17221,7 +17221,7 @@ export type PredictVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -17371,7 +17371,7 @@ export type EmbedContentVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -17521,7 +17521,7 @@ export type BatchEmbedContentsVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -17596,7 +17596,7 @@ export type ListModelsVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: GenerateError;
     /**
@@ -17678,7 +17678,7 @@ export type GetModelVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: GenerateError;
     /**
@@ -17737,7 +17737,7 @@ export type GetHealthVendorDErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: GenerateError;
 };
@@ -17874,7 +17874,7 @@ export type CreateChatCompletionVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -18023,7 +18023,7 @@ export type CreateResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -18172,7 +18172,7 @@ export type CompactResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -18293,7 +18293,7 @@ export type CountResponseTokensVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -18369,7 +18369,7 @@ export type DeleteResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -18450,7 +18450,7 @@ export type GetResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -18537,7 +18537,7 @@ export type ListResponseInputItemsVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -18605,7 +18605,7 @@ export type CancelResponseVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -18742,7 +18742,7 @@ export type CreateEmbeddingVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -18817,7 +18817,7 @@ export type ListModelsVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -18899,7 +18899,7 @@ export type GetModelVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -18958,7 +18958,7 @@ export type GetHealthVendorEErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -19095,7 +19095,7 @@ export type CreateChatCompletionVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -19240,7 +19240,7 @@ export type CreateImageVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -19385,7 +19385,7 @@ export type CreateSpeechVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -19530,7 +19530,7 @@ export type CreateEmbeddingVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -19605,7 +19605,7 @@ export type ListModelsVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -19687,7 +19687,7 @@ export type GetModelVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -19746,7 +19746,7 @@ export type GetHealthVendorFErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
@@ -19883,7 +19883,7 @@ export type CreateChatCompletionVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -20028,7 +20028,7 @@ export type CreateImageVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -20173,7 +20173,7 @@ export type CreateImageEditVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      *
      * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
      *
@@ -20248,7 +20248,7 @@ export type ListModelsVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -20330,7 +20330,7 @@ export type GetModelVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
     /**
@@ -20389,7 +20389,7 @@ export type GetHealthVendorGErrors = {
     /**
      * `overloaded`: The service is overloaded. Retry later.
      *
-     * `store_unavailable`: The service's database cannot be reached. Retry later.
+     * `store_unavailable`: The service's database does not answer. Retry later.
      */
     503: ChatError;
 };
