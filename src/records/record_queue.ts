@@ -113,6 +113,9 @@ export class RecordQueue {
   /** Number of the oldest spilled record, or a smaller one. */
   #firstSpilled = 0;
   #lastRemoved: Date | undefined;
+  // Of all groups; a record that comes must not cost time in proportion to their number.
+  #rows = 0;
+  #chars = 0;
 
   constructor(space: SpillSpace | undefined, limit = defaultLimit) {
     this.#space = space;
@@ -120,7 +123,7 @@ export class RecordQueue {
   }
 
   get waiting(): number {
-    return this.#groups.reduce((sum, { length }) => sum + length, this.spilled);
+    return this.#rows + this.spilled;
   }
 
   /** Records that are only in the journal. */
@@ -130,7 +133,7 @@ export class RecordQueue {
 
   /** Units of text, and twice the bytes of media, of the records in memory. */
   get chars(): number {
-    return this.#groups.reduce((sum, { chars }) => sum + chars, 0);
+    return this.#chars;
   }
 
   /** Whether `readShared` returns any records. */
@@ -177,8 +180,7 @@ export class RecordQueue {
   }
 
   get #isFull(): boolean {
-    const rows = this.waiting - this.spilled;
-    return rows >= this.#limit.rows || this.chars >= this.#limit.chars;
+    return this.#rows >= this.#limit.rows || this.#chars >= this.#limit.chars;
   }
 
   add(row: SettledCall): void {
@@ -203,7 +205,12 @@ export class RecordQueue {
 
   /** Removes the oldest records of a group. If its accounts were set apart, they no longer are. */
   remove(group: RecordGroup, count: number): void {
-    for (const { row } of group.remove(count)) this.#lastRemoved = endOf(row);
+    const { chars } = group;
+    for (const { row } of group.remove(count)) {
+      this.#lastRemoved = endOf(row);
+      this.#rows--;
+    }
+    this.#chars += group.chars - chars;
     if (group.accounts === undefined) return;
     this.#drop(group);
     this.#shared.add(group.remove(group.length));
@@ -241,7 +248,11 @@ export class RecordQueue {
   }
 
   #put(one: Waiting): void {
-    (this.#groupOf.get(one.row.accountId) ?? this.#shared).add([one]);
+    const group = this.#groupOf.get(one.row.accountId) ?? this.#shared;
+    const { chars } = group;
+    group.add([one]);
+    this.#rows++;
+    this.#chars += group.chars - chars;
   }
 }
 

@@ -58,7 +58,7 @@ Deno.test("a record that can't be spilled passes for younger than the spilled on
 });
 
 Deno.test("records that are set apart count in memory, and spilled ones join them in order", async () => {
-  const { queue, space, add, first, remove } = setUp();
+  const { queue, space, add, first, remove, one } = setUp();
   add("a", "b", "c");
   const shared = await queue.readShared();
   queue.setApart(shared, 2);
@@ -67,9 +67,11 @@ Deno.test("records that are set apart count in memory, and spilled ones join the
   assert.deepEqual([await first(), space.ids], [[], ["c"]]);
   const [apart] = queue.apart;
   assert.deepEqual(apart?.accounts, [1]);
+  assert.equal(queue.chars, 2 * one);
   queue.remove(apart!, 1);
   assert.deepEqual([queue.apart, await first()], [[], ["b"]]);
   await remove(1);
+  assert.equal(queue.chars, 0);
   assert.deepEqual(await first(), ["c"]);
 });
 

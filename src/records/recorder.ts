@@ -84,13 +84,15 @@ interface Waiter {
   reject: (fault: unknown) => void;
   /** Number of the last record that must be written before this waiter is done. */
   upTo: number;
-  accounts: Drained;
 }
 
 class QueueRecorder implements Recorder {
   readonly #deps: RecorderDeps;
   readonly #queue: RecordQueue;
-  #waiters: Waiter[] = [];
+  /** By what they wait for, each in the order in which they came. */
+  readonly #waiters = new Map<Drained, Waiter[]>();
+  /** Number of the last record that has been waited for. */
+  #wanted = 0;
   #writing = false;
   /** What records wait for: the database, or to be read back from the journal. */
   #away: "store" | "journal" | undefined;
@@ -143,12 +145,13 @@ class QueueRecorder implements Recorder {
         note: "the database is unavailable: records are queued",
       });
     }
-    const upTo = this.#queue.last;
-    const written = new Promise<void>((resolve, reject) =>
-      this.#waiters.push({ resolve, reject, upTo, accounts })
-    );
+    const upTo = this.#wanted = this.#queue.last;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiters = this.#waiters.get(accounts) ?? [];
+    waiters.push({ resolve, reject, upTo });
+    this.#waiters.set(accounts, waiters);
     this.#writeNow();
-    await written;
+    await promise;
   }
 
   admit(): void {
@@ -340,7 +343,9 @@ class QueueRecorder implements Recorder {
   }
 
   #failWaiters(fault: Fault): void {
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(fault);
+    const all = [...this.#waiters.values()].flat();
+    this.#waiters.clear();
+    for (const { reject } of all) reject(fault);
   }
 
   async #rest(ms: number): Promise<void> {
@@ -352,7 +357,7 @@ class QueueRecorder implements Recorder {
 
   async #linger(): Promise<void> {
     const { lingerMs = 0, pause } = this.#deps;
-    if (lingerMs === 0 || this.#isFull() || this.#waiters.length > 0 || this.#closed) return;
+    if (lingerMs === 0 || this.#isFull() || this.#isAnyWanted || this.#closed) return;
     const wanted = new Promise<void>((resolve) => this.#writeNow = resolve);
     await Promise.race([pause(lingerMs), wanted]);
     this.#writeNow = nothing;
@@ -364,11 +369,19 @@ class QueueRecorder implements Recorder {
     return shared.length >= maxBatch || spilled > 0 || shared.chars >= largeBatchChars;
   }
 
+  /** Whether a read waits for records that aren't set apart. */
+  get #isAnyWanted(): boolean {
+    return !this.#queue.isThrough(this.#wanted, "free");
+  }
+
+  /** Looks only at the first of those that wait for the same: a locked account may have many. */
   #releaseWaiters(): void {
-    const isDone = ({ upTo, accounts }: Waiter) => this.#queue.isThrough(upTo, accounts);
-    const done = this.#waiters.filter(isDone);
-    this.#waiters = this.#waiters.filter((waiter) => !isDone(waiter));
-    for (const { resolve } of done) resolve();
+    for (const [accounts, waiters] of this.#waiters) {
+      const left = waiters.findIndex(({ upTo }) => !this.#queue.isThrough(upTo, accounts));
+      if (left === 0) continue;
+      if (left < 0) this.#waiters.delete(accounts);
+      for (const { resolve } of left < 0 ? waiters : waiters.splice(0, left)) resolve();
+    }
   }
 }
 

@@ -455,6 +455,29 @@ Deno.test("a drain waits for records of a locked account, but not where it is ab
   await recorder.drain(1);
 });
 
+Deno.test("reads that wait for a locked account cost the records of others nothing", async () => {
+  let looks = 0;
+  const { recorder, stored, batches, pauses, control } = setup({
+    get spilled() {
+      looks++;
+      return 0;
+    },
+  }, 250);
+  const { locked } = lockedRows(control, 1);
+  recorder.record(interactionRow("held", { accountId: 1 }));
+  const reads = Array.from({ length: 1000 }, () => recorder.drain(1));
+  await turns();
+  [looks, batches.length, pauses.length] = [0, 0, 0];
+  recorder.record(interactionRow("other", { accountId: 2 }));
+  while (stored.length < 1) await turns();
+  // The record waited for others to be written with it.
+  assert.ok(pauses.includes(250), String(pauses));
+  assert.ok(looks < 20 * batches.length + 100, `${looks} looks at ${batches.length} batches`);
+  locked.clear();
+  await Promise.all(reads);
+  assert.deepEqual(stored, ["other", "held"]);
+});
+
 Deno.test("a drain of an account ends once its records are written, whatever waits before them", async () => {
   const { recorder, control, stored } = setup();
   const { locked } = lockedRows(control, 1);
