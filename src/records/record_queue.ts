@@ -166,10 +166,13 @@ export class RecordQueue {
 
   /**
    * Whether the record of this number and all before it have been removed; for one account, those
-   * of others may still wait that are set apart, and for `free` accounts all of these.
+   * of others may still wait that are set apart, and for `free` accounts all of these, with the
+   * spilled records that they leave no room for.
    */
   isThrough(number: number, accounts: Drained = "all"): boolean {
-    if (this.spilled > 0 && this.#firstSpilled <= number) return false;
+    if (this.spilled > 0 && this.#firstSpilled <= number) {
+      return accounts === "free" && !this.hasShared;
+    }
     const apart = typeof accounts === "number" ? this.#groupOf.get(accounts) : undefined;
     const groups = accounts === "all" ? this.#groups : [this.#shared, apart ?? this.#shared];
     return groups.every(({ oldest }) => oldest === undefined || oldest.number > number);

@@ -65,11 +65,13 @@ Deno.test("records that are set apart count in memory, and spilled ones join the
   assert.deepEqual([queue.waiting, queue.shared.length, queue.hasShared], [3, 0, false]);
   // Memory is full of them: what is spilled stays where it is.
   assert.deepEqual([await first(), space.ids], [[], ["c"]]);
+  assert.deepEqual([queue.isThrough(3, "free"), queue.isThrough(3)], [true, false]);
   const [apart] = queue.apart;
   assert.deepEqual(apart?.accounts, [1]);
   assert.equal(queue.chars, 2 * one);
   queue.remove(apart!, 1);
   assert.deepEqual([queue.apart, await first()], [[], ["b"]]);
+  assert.equal(queue.isThrough(3, "free"), false);
   await remove(1);
   assert.equal(queue.chars, 0);
   assert.deepEqual(await first(), ["c"]);
