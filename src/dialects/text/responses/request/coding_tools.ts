@@ -86,7 +86,10 @@ const tools = {
     field: "action",
     idPrefix: "lsh_",
     others: {},
-    complete: (fields: JsonRecord) => completed(fields, { command: [], type: "exec", env: {} }),
+    complete: (fields: JsonRecord) => ({
+      ...completed(fields, { command: [], type: "exec", env: {} }),
+      type: "exec",
+    }),
   },
 } as const;
 
@@ -96,22 +99,36 @@ function completed(fields: JsonRecord, missing: JsonRecord): JsonRecord {
 }
 
 /**
- * Returns the fields that have the type of the tool's schema, which models of other vendors don't
- * always follow; clients fail to read the whole answer.
+ * Returns the fields as the tool's schema has them, which models of other vendors don't always
+ * follow; clients fail to read the whole answer. A limit of a wrong type is left out. Any other such
+ * field leaves none: without its text a file would be emptied, and without its directory or its
+ * variables a command would be another.
  */
 function valid(fields: JsonRecord, properties: JsonRecord): JsonRecord {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) => {
-      const { type, enum: values } = asRecord(
-        Object.hasOwn(properties, name) ? properties[name] : undefined,
-      );
-      const read = type === "array" && typeof value === "string" ? [value] : value;
-      const isValid = type === undefined ||
-        (hasType[String(type)]?.(read) === true &&
-          (!Array.isArray(values) || values.includes(read)));
-      return isValid ? [[name, read]] : [];
-    }),
-  );
+  const read: [string, unknown][] = [];
+  for (const [name, value] of Object.entries(fields)) {
+    const property = asRecord(Object.hasOwn(properties, name) ? properties[name] : undefined);
+    const one = nearest(value, property.type);
+    if (isOf(one, property)) read.push([name, one]);
+    else if (value !== null && property.type !== "integer") return {};
+  }
+  return Object.fromEntries(read);
+}
+
+/** Returns a value of this type that says the same, if there is one. */
+function nearest(value: unknown, type: unknown): unknown {
+  if (type === "array" && isText(value)) return [value];
+  if (type !== "object" || !isRecord(value)) return value;
+  const texts = Object.entries(value).map(([name, one]) => {
+    return [name, typeof one === "number" || typeof one === "boolean" ? String(one) : one];
+  });
+  return Object.fromEntries(texts);
+}
+
+function isOf(value: unknown, { type, enum: values }: JsonRecord): boolean {
+  if (type === undefined) return true;
+  const isListed = !Array.isArray(values) || values.includes(value);
+  return isListed && hasType[String(type)]?.(value) === true;
 }
 
 const hasType: Readonly<Record<string, (value: unknown) => boolean>> = {

@@ -195,12 +195,20 @@ Deno.test("what is added to a call's arguments comes after what the model wrote"
 });
 
 Deno.test("arguments of another type than the tool's become valid, are left out, or do nothing", () => {
+  const stopped = { command: [], type: "exec", env: {} };
   const written: [string, string, object][] = [
     ["shell", '{"commands":"ls","timeout_ms":"5"}', {
       ...{ commands: ["ls"], timeout_ms: null, max_output_length: null },
     }],
-    ["local_shell", '{"command":["ls"],"env":{"A":1},"timeout_ms":5}', {
-      ...{ command: ["ls"], timeout_ms: 5, type: "exec", env: {} },
+    ["local_shell", '{"command":["ls"],"env":{"A":1},"timeout_ms":5,"type":"run"}', {
+      ...{ command: ["ls"], timeout_ms: 5, type: "exec", env: { A: "1" } },
+    }],
+    // Without its directory or its variables, it would be another command.
+    ["local_shell", '{"command":["rm","-r","."],"working_directory":["build"]}', stopped],
+    ["local_shell", '{"command":["deploy"],"env":["DRY_RUN=1"]}', stopped],
+    // Without its lines, the file would be emptied.
+    ["apply_patch", '{"type":"create_file","path":"a","diff":["+1"]}', {
+      ...{ type: "update_file", path: "", diff: '{"type":"create_file","path":"a","diff":["+1"]}' },
     }],
     ["apply_patch", '{"type":"update_file","path":"a","diff":null}', {
       ...{ type: "update_file", path: "a", diff: "" },
