@@ -72,6 +72,11 @@ Deno.test("vendors without OpenAI's own tools get them as functions, on their ow
   const search = { model: "m", input: "Go", tools: [{ type: "web_search" }] };
   const plain = requestOf(search, 1, "managed", { ...asked, vendor: "vendor-g" });
   assert.ok((await planCall(deps, plain)).sameDialect);
+  // xAI records its own search as a custom call, which callers send back.
+  const searched = { type: "custom_tool_call", call_id: "xs_call_1", name: "x_keyword_search" };
+  const next = { ...search, input: [question, searched, question], tools: [{ type: "x_search" }] };
+  const again = requestOf(next, 1, "managed", { ...asked, vendor: "vendor-g" });
+  assert.ok((await planCall(deps, again)).sameDialect);
   const f = { type: "function", name: "f", parameters: { type: "object" } };
   const namespace = { type: "namespace", name: "n", tools: [f] };
   const role = "developer";

@@ -19,7 +19,7 @@ import { readEnvelope } from "../conversation/envelope.ts";
 import { summaryQuestion, summaryText } from "../../../kernel/summary.ts";
 import { isSummary, readSummary } from "../conversation/summary.ts";
 import { codingResult, readCodingCall } from "./coding_tools.ts";
-import { foundTools, isClientSearch } from "./offered_tools.ts";
+import { foundTools, isClientSearch, isSearchOfX } from "./offered_tools.ts";
 import { requirePairs } from "./pairing.ts";
 import { requireTexts } from "../../../kernel/read_content.ts";
 
@@ -103,6 +103,7 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
       return readAgentMessage(item, path, into);
     case "function_call":
     case "custom_tool_call":
+      if (isSearchOfX(item)) return addUnsupported(item, path, into);
       return addPart(into.turns, "assistant", readCall(item, path, into.names), path);
     case "function_call_output":
     case "custom_tool_call_output":
@@ -141,7 +142,7 @@ function addUnsupported(item: JsonRecord, path: string, into: Conversation): voi
   if (typeof item.type !== "string") {
     throw invalidValue(`${path}.type`, "expected the type of an item");
   }
-  const weight = vendorRecords.has(item.type) ? "hint" : "meaning";
+  const weight = vendorRecords.has(item.type) || isSearchOfX(item) ? "hint" : "meaning";
   into.unsupported.push({ path, value: item, weight });
 }
 

@@ -37,3 +37,10 @@ Deno.test("of web searches that items offer again, the last one counts", () => {
   const { webSearch, unsupported } = decode({ input: [again, user, again], tools: [search] });
   assert.deepEqual([webSearch?.path, unsupported], ["input[2].tools[0]", []]);
 });
+
+Deno.test("xAI's record of its search of X is no call of the caller's", () => {
+  const search = { type: "custom_tool_call", call_id: "xs_call_1", name: "x_keyword_search" };
+  const { turns, unsupported } = decode({ input: [user, { ...search, input: "{}" }, user] });
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [["input[1]", "hint"]]);
+  assert.deepEqual(turns.flatMap(({ parts }) => parts.map(({ type }) => type)), ["text", "text"]);
+});

@@ -34,7 +34,7 @@ export function offeredTools(request: JsonRecord): OfferedTool[] {
 
 /** Types of tools and items that only OpenAI knows, and that translation writes in other words. */
 const extended =
-  /^(custom(_tool_call)?|namespace|tool_search(_call|_output)?|additional_tools|agent_message)$/;
+  /^(custom(_tool_call(_output)?)?|namespace|tool_search(_call|_output)?|additional_tools|agent_message)$/;
 
 /**
  * Whether a request has tools, items or fields that some vendors of this dialect refuse, and that
@@ -47,8 +47,14 @@ export function hasExtensions(body: unknown): boolean {
     isExtended(tool) || codingTool(tool) !== undefined || "external_web_access" in tool
   ) ||
     recordsIn(input).some((item) =>
-      isExtended(item) || isCodingCall(item) || (item.type === "reasoning" && item.content === null)
+      (isExtended(item) && !isSearchOfX(item)) || isCodingCall(item) ||
+      (item.type === "reasoning" && item.content === null)
     );
+}
+
+/** Whether this is xAI's record of its own search of X, which has the type of a caller's call. */
+export function isSearchOfX({ type, call_id }: JsonRecord): boolean {
+  return type === "custom_tool_call" && asString(call_id)?.startsWith("xs_call_") === true;
 }
 
 /** Whether the caller itself runs or ran this tool search, and not the vendor. */
