@@ -322,7 +322,11 @@ const rows: readonly VendorRow[] = [
     // Keeps a conversation on one server and its cache, whatever dialect the caller speaks.
     forwardHeaders: ["x-grok-conv-id"],
     dialectHeaders: ["x-grok-*"],
-    quirks: { additiveReasoning: true, refuses: refusedByVendorG },
+    quirks: {
+      additiveReasoning: true,
+      refuses: refusedByVendorG,
+      reservedTool: "tool_search",
+    },
     ...mediaRouteTable["vendor-g"],
     keyForm: /^xai-/,
     sharesWith: "vendor-g",

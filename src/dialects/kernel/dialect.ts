@@ -383,6 +383,8 @@ export interface DialectQuirks {
   signedThinking?: RegExp;
   /** It knows custom tools, in OpenAI's dialects; elsewhere they are functions. */
   customTools?: true;
+  /** The name of one of its own tools: it refuses any function with that name. */
+  reservedTool?: string;
   /** Models of its chat endpoint that can be asked for images by `modalities`. */
   imageModels?: RegExp;
   /** Settings that some of its models refuse; translated calls leave them out and report them. */
@@ -405,10 +407,7 @@ export interface RequestFacts {
   session?: string;
   /** The caller's limit on the output of all choices together. */
   maxOutputTokens: number | undefined;
-  /**
-   * Set if the limit has a name that some models refuse: `older=newer`, where those models accept
-   * the newer name.
-   */
+  /** Set if some models refuse the limit's name: `older=newer`, where they accept the newer one. */
   limitRename?: string;
   choices: number;
   serviceTier: string | undefined;

@@ -31,7 +31,11 @@ export function* encodeRequest(
   const { request: allowed, losses } = withoutRefused(asked, target);
   const { request, customTools } = yield* customAsFunctions(allowed, target.quirks);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
-  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
+  const { aliasOf, toolNames } = aliasToolNames(
+    yield* toolNamesOf(request),
+    plainToolName,
+    target.quirks?.reservedTool,
+  );
   // Only OpenRouter and some open-model servers accept them.
   const hasImages = target.quirks?.imageModels?.test(target.model) === true;
   loseSettings(request, hasImages ? ["topK"] : ["topK", "modalities"], losses);

@@ -30,7 +30,11 @@ export function* encodeRequest(
   loseSettings(request, lost, losses);
   const search = searchFor(request, target, losses);
   const marks = new Breakpoints(request, target, losses);
-  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), plainToolName);
+  const { aliasOf, toolNames } = aliasToolNames(
+    yield* toolNamesOf(request),
+    plainToolName,
+    target.quirks?.reservedTool,
+  );
   const include = [
     "reasoning.encrypted_content",
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
