@@ -282,3 +282,16 @@ Deno.test("xAI and Hugging Face refuse the tools, items and fields that only Ope
     });
   }
 });
+
+Deno.test("xAI refuses a function that has the name of its own tool search, at both endpoints", async () => {
+  await withClient("vendor-g", async (client, model) => {
+    const named = { name: "tool_search", parameters: WEATHER.parameters };
+    const message = /^400 .*The function name tool_search is reserved/;
+    const tool = { ...WEATHER, ...named };
+    const asked = client.responses.create({ model, input: "Hi", tools: [tool] });
+    await assert.rejects(asked, { message });
+    const messages = [{ role: "user" as const, content: "Hi" }];
+    const tools = [{ type: "function" as const, function: named as OpenAI.FunctionDefinition }];
+    await assert.rejects(client.chat.completions.create({ model, messages, tools }), { message });
+  });
+});

@@ -7,7 +7,7 @@ import { answerStream, answerWhole } from "./answers.ts";
 import { refuseMarks } from "./breakpoints.ts";
 import { readBehaviours } from "./behaviours.ts";
 import { annotationsOf, type ChatAnswer, finishReason, reasoningMembers } from "./chat_answer.ts";
-import { checkChatRequest, readChatPrompt } from "./chat_request.ts";
+import { checkChatRequest, readChatPrompt, refuseReserved } from "./chat_request.ts";
 import { chatScript } from "./chat_stream.ts";
 import {
   type ChatVendor,
@@ -29,6 +29,7 @@ import { tokenize } from "./tokens.ts";
 export async function chatCompletions(exchange: Exchange, vendor: ChatVendor): Promise<Response> {
   const body = bodyOf(exchange);
   checkChatRequest(body, vendor);
+  refuseReserved(body, vendor);
   const model = findModel(vendor, body.model);
   if (vendor.isStrict) refuseMarks(body, model.id);
   if (model.isReasoning) refuseForReasoning(body, vendor);

@@ -5,8 +5,20 @@ import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from 
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
 import { invalid, join, require, requireAnswerSchema, requireFunction } from "./openai_problems.ts";
+import { Problem } from "./problem.ts";
 import { type ToolOutcome } from "./prose.ts";
 import { type OfferedSearch } from "./web_search.ts";
+
+/** Throws a 400 Problem for a function that has the name of the vendor's own tool. */
+export function refuseReserved(
+  body: JsonObject,
+  { reservedTool }: Pick<ChatVendor, "reservedTool">,
+): void {
+  const names = objectsIn(body.tools).map((tool) => (asObject(tool.function) ?? tool).name);
+  if (reservedTool === undefined || !names.includes(reservedTool)) return;
+  const message = `The function name ${reservedTool} is reserved for the ${reservedTool} tool`;
+  throw new Problem(400, message, { code: "invalid-argument" });
+}
 
 /** Throws a 400 Problem for the first thing that the vendor would refuse. */
 export function checkChatRequest(

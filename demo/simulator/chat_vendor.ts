@@ -54,6 +54,8 @@ export interface ChatVendor {
   hasRawReasoning?: true;
   /** The chat endpoint refuses OpenAI's custom tools. */
   lacksCustomTools?: boolean;
+  /** The name of one of its own tools: it refuses any function with that name. */
+  reservedTool?: string;
   /** Types of the tools that the responses endpoint knows; absent: all. */
   responsesTools?: readonly string[];
   /** At the responses endpoint, reasoning has a status, as other items have. */

@@ -181,6 +181,7 @@ export const VENDOR_G: ChatVendor = {
   isStrict: false,
   reasoning: "content",
   lacksCustomTools: true,
+  reservedTool: "tool_search",
   responsesTools: [
     ...["function", "web_search", "x_search", "image_generation", "collections_search", "shell"],
     ...["file_search", "code_execution", "code_interpreter", "mcp"],

@@ -10,6 +10,7 @@ import {
   reasoningWish,
   refuseForReasoning,
 } from "./chat_vendor.ts";
+import { refuseReserved } from "./chat_request.ts";
 import { refuseMarks } from "./breakpoints.ts";
 import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject } from "./json.ts";
@@ -102,6 +103,7 @@ async function create(
 ): Promise<Response> {
   checkResponsesRequest(body, vendor.isStrict);
   if (vendor.responsesTools) refuseExtensions(body, vendor.responsesTools);
+  refuseReserved(body, vendor);
   const model = findModel(vendor, body.model);
   if (vendor.isStrict) refuseMarks(body, model.id);
   if (model.isReasoning) refuseForReasoning(body, vendor);
