@@ -45,23 +45,37 @@ eachDatabase(
 
 eachDatabase("runs stored earlier lose filter values that may name a person", async (database) => {
   const world = await openEvalWorld(database);
-  const upgraded = async (filters: unknown) => {
+  const upgraded = async (filters: unknown): Promise<unknown> => {
     const id = await world.create();
     await database.query("update eval_runs set filters = $2 where eval_run_id = $1", [
       ...[id, JSON.stringify(filters)],
     ]);
-    await database.query(await Deno.readTextFile("migrations/0034_eval_filters.sql"));
-    return await database.query("select filters from eval_runs where eval_run_id = $1", [id]);
+    for (const step of ["0034_eval_filters", "0035_eval_filter_numbers"]) {
+      await database.query(await Deno.readTextFile(`migrations/${step}.sql`));
+    }
+    const ofRun = "select filters from eval_runs where eval_run_id = $1";
+    return JSON.parse(String((await database.query(ofRun, [id]))[0]!.filters));
   };
   const odd = 'a "]\\" \0 ,"user_id":"';
-  const rows = await upgraded({
-    ...{ app: '"user_id":"x"', user_id: odd, model: [odd], session_id: [odd, "[b]", "c"] },
-    ...{ request_id: [], status: "completed" },
-  });
-  assert.deepEqual(rows.map((row) => JSON.parse(String(row.filters))), [{
-    ...{ app: '"user_id":"x"', user_id: null, model: [odd], session_id: null },
-    ...{ request_id: null, status: "completed" },
-  }]);
+  assert.deepEqual(
+    await upgraded({
+      ...{ app: '"user_id":"x"', user_id: odd, model: [odd], session_id: [odd, "[b]", "c"] },
+      ...{ request_id: [], status: "completed" },
+    }),
+    {
+      ...{ app: '"user_id":"x"', user_id: null, model: [odd], session_id: null },
+      ...{ request_id: null, status: "completed" },
+    },
+  );
+  const numbers = { user_id: 4917, session_id: -1.5e-7, request_id: true, http_status: 500 };
+  assert.deepEqual(
+    await upgraded({ ...numbers, app: '"user_id":5' }),
+    {
+      ...{ user_id: null, session_id: null, request_id: null, http_status: 500 },
+      ...{ app: '"user_id":5' },
+    },
+  );
+  assert.deepEqual(await upgraded({ user_id: [4917, "x", false] }), { user_id: null });
 });
 
 eachDatabase(
