@@ -104,6 +104,8 @@ export class OutputLines implements LogLines {
   #writing: Promise<void> | undefined;
   #dropped = 0;
   #unreported = 0;
+  /** Whether the output ends within a line, of which a full disk took only the beginning. */
+  #isCut = false;
   #onDropped: (lines: number) => void = () => {};
 
   constructor(options: OutputOptions) {
@@ -167,7 +169,7 @@ export class OutputLines implements LogLines {
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
       const lines = this.#next();
-      if (await this.#putAll(this.#encoder.encode(lines.join("")))) this.#report();
+      if (await this.#putAll(lines.join(""))) this.#report();
       else this.#drop(lines.length);
     }
     this.#writing = undefined;
@@ -195,12 +197,16 @@ export class OutputLines implements LogLines {
   }
 
   /** Returns false if the output is closed or its disk is full; that fails no call. */
-  async #putAll(bytes: Uint8Array): Promise<boolean> {
+  async #putAll(text: string): Promise<boolean> {
+    const bytes = this.#encoder.encode(this.#isCut ? `\n${text}` : text);
+    let at = 0;
     try {
-      for (let at = 0; at < bytes.length;) at += await this.#put(bytes.subarray(at));
+      while (at < bytes.length) at += await this.#put(bytes.subarray(at));
       return true;
     } catch {
       return false;
+    } finally {
+      if (at > 0) this.#isCut = bytes[at - 1] !== newline;
     }
   }
 }
@@ -215,6 +221,8 @@ function formatFields(fields: LogFields): string {
   }
   return text;
 }
+
+const newline = 10;
 
 /** Quotes values with spaces, quotes or control characters, so that an event stays one line. */
 function quote(value: string): string {

@@ -135,3 +135,25 @@ Deno.test("lines that can't be written stop nothing, and are counted and reporte
   await lines.flush();
   assert.deepEqual([shown, lines.dropped], [["four\n", "dropped 3\n"], 3]);
 });
+
+Deno.test("the rest of a line that was cut off by a full disk isn't joined to the next line", async () => {
+  let room = 6;
+  let shown = "";
+  const lines = stdoutLines({
+    write: (bytes) => {
+      if (room === 0) return Promise.reject(new Error("No space left on device"));
+      const written = bytes.subarray(0, room);
+      room -= written.length;
+      shown += new TextDecoder().decode(written);
+      return Promise.resolve(written.length);
+    },
+  });
+  for (const line of ["one", "two", "three"]) lines.write(line);
+  await lines.flush();
+  assert.deepEqual([shown, lines.dropped], ["one\ntw", 3], "at most three are lost");
+  room = 100;
+  lines.write("four");
+  lines.write("five");
+  await lines.flush();
+  assert.equal(shown, "one\ntw\nfour\nfive\n");
+});
