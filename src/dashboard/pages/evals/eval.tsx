@@ -174,7 +174,9 @@ function RunFacts({ run, request }: { run: EvalRun; request: PageRequest }) {
           </Fact>
         )}
         <Fact name="Stored calls">
-          <Filters run={run} />
+          <span>
+            <Filters run={run} />
+          </span>
         </Fact>
         <Fact name="Graders">
           <ul>
