@@ -80,7 +80,7 @@ const listQuery = z.strictObject({
     "Last day, UTC, included; or last moment, not included. Default: now.",
   ),
   q: z.string().trim().min(1).max(500).optional().describe(
-    '1 to 12 words that request or answer must all contain; a `"quoted phrase"` must match exactly.',
+    '1 to 12 words that request or answer must all contain; a `"quoted phrase"` must match exactly, and may be longer.',
   ),
   limit: wholeNumber({ minimum: 1, maximum: 1000, default: 50 }).optional().describe(
     "Maximum calls per page. Default 50.",

@@ -148,6 +148,10 @@ Deno.test("words are found in prompts and answers, all of them", async () => {
   assert.equal(await words("PEAR please"), 5);
   assert.equal(await words("pear plum"), 0);
   assert.equal(await words("theirs"), 0);
+  assert.equal(
+    await words('"a phrase in quotes may have more words than the twelve that are looked for"'),
+    0,
+  );
   assert.equal((await listed("q=pear&user_id=u-0", 1)).length, 2);
 });
 
@@ -382,6 +386,11 @@ testScenarios(service, [
   refused("no words", "q=%20", /^q: /),
   refused("a search without a word", "q=!!", /^q: expected 1 to 12 words, got 0/),
   refused("too many words", "q=a+b+c+d+e+f+g+h+i+j+k+l+m", /^q: expected 1 to 12 words, got 13/),
+  refused(
+    "a long phrase and a word",
+    "q=%22a+b+c+d+e+f+g+h+i+j+k+l+m%22+n",
+    /^q: expected 1 to 12/,
+  ),
   refused("an unknown label", "group_by=colour", /^group_by: expected one of model/, "usage"),
   refused(
     "a time within an hour",

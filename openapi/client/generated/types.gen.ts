@@ -9762,7 +9762,7 @@ export type ListInteractionsData = {
          */
         end_date?: string;
         /**
-         * 1 to 12 words that request or answer must all contain; a `"quoted phrase"` must match exactly.
+         * 1 to 12 words that request or answer must all contain; a `"quoted phrase"` must match exactly, and may be longer.
          */
         q?: string;
         /**

@@ -12,7 +12,7 @@ import type {
 } from "../../records/interaction_repository.ts";
 import { withoutOwnAccount } from "../../records/filter_conditions.ts";
 import { readCursor, writeCursor } from "../../records/list_cursor.ts";
-import { countTerms, maxTerms } from "../../records/search_tokens.ts";
+import { countTerms, hasIgnoredTerms, maxTerms } from "../../records/search_tokens.ts";
 import { billedLines, type CostLines } from "../../repricing/cost_lines.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import { timeSpan } from "../../shared/time_span.ts";
@@ -95,11 +95,11 @@ function columnFilters(query: Readonly<Record<string, unknown>>): Record<string,
   return Object.fromEntries(entries);
 }
 
-/** Refuses a search for more words than the store looks for: it would ignore the rest. */
+/** Refuses a search of which the store would ignore words, as the dashboard's page does. */
 function searchOf(q: string | undefined): string | undefined {
   if (q === undefined) return undefined;
   const terms = countTerms(q);
-  if (terms > 0 && terms <= maxTerms) return q;
+  if (terms > 0 && !hasIgnoredTerms(q)) return q;
   throw invalidValue("q", `expected 1 to ${maxTerms} words, got ${terms}`);
 }
 
