@@ -29,7 +29,9 @@ export interface SnapshotConditions {
  * late, after a long outage, may show up in the middle of an export.
  *
  * A dump doesn't have these ids: after its restore all rows have new ones, also the first migration's,
- * which every snapshot of this database contains. Then all rows from before the snapshot's time count.
+ * which every snapshot of this database contains. In another cluster they may be earlier ones, of
+ * which fewer have been assigned than the snapshot says. Then no id tells anything, and all rows from
+ * before the snapshot's time count.
  */
 const oldMs = 7 * 24 * 60 * 60 * 1000;
 const circle = 2n ** 32n;
@@ -45,9 +47,9 @@ export function snapshotConditions(
     // been assigned since. Casts keep both drivers from guessing types.
     const id = `${alias}.xmin::text::bigint`;
     const upperBound = "(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)";
-    const afterSnapshot = `(${id} - ${
-      bind(next % circle)
-    }::bigint + ${circle}) % ${circle} < ${upperBound} - ${bind(next)}::bigint`;
+    const nextId = `${bind(next)}::bigint`;
+    const distance = `(${id} - ${bind(next % circle)}::bigint + ${circle}) % ${circle}`;
+    const afterSnapshot = `(${upperBound} < ${nextId} or ${distance} < ${upperBound} - ${nextId})`;
     if (running.length === 0) return `not (${afterSnapshot})`;
     const unfinished = bind(running.map((one) => one % circle));
     return `not (${afterSnapshot} or ${id} = any(${unfinished}::bigint[]))`;
