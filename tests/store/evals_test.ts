@@ -50,9 +50,7 @@ eachDatabase("runs stored earlier lose filter values that may name a person", as
     await database.query("update eval_runs set filters = $2 where eval_run_id = $1", [
       ...[id, JSON.stringify(filters)],
     ]);
-    for (const step of ["0034_eval_filters", "0035_eval_filter_numbers"]) {
-      await database.query(await Deno.readTextFile(`migrations/${step}.sql`));
-    }
+    await database.query(await Deno.readTextFile("migrations/0034_eval_filters.sql"));
     const ofRun = "select filters from eval_runs where eval_run_id = $1";
     return JSON.parse(String((await database.query(ofRun, [id]))[0]!.filters));
   };
