@@ -453,8 +453,9 @@ onPostgres(
       return [grantedNanos, availableNanos];
     };
     const held = "select from account_balances for update";
-    const taken = await startInTurn(db, held, take("one"), take("two"), take("three"));
-    assert.deepEqual(taken, [[15n, 22n], [15n, 7n], [7n, 0n]]);
+    const [first, ...later] = await startInTurn(db, held, take("one"), take("two"), take("three"));
+    assert.deepEqual(first, [15n, 22n]);
+    assert.deepEqual(later.map(String).toSorted(), ["15,7", "7,0"]);
     assert.deepEqual(await ledger.check(), []);
   },
 );

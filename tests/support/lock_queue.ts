@@ -5,8 +5,9 @@ const maxChecks = 3000;
 
 /**
  * Starts acts while a transaction holds the locks that the statement `held` takes. Each is started
- * once all before it wait for a lock or have ended, so that they queue in a known order. Then ends
- * the transaction and returns the acts' results.
+ * once all before it wait for a lock or have ended, so that the first of them gets the lock first;
+ * once it has changed a row, the third may pass the second. Then ends the transaction and returns
+ * the acts' results.
  */
 export async function startInTurn(
   database: Database,
