@@ -18,14 +18,24 @@ const creditFields = {
     .openapi({ example: "0.000000000" }),
 };
 
+const changeFields = {
+  usd: usdAmount.describe(
+    'Amount above 0 in USD, as a decimal string such as "25" or "2.50"; at most 1,000,000,000.',
+  ),
+  account_id: accountIdInBody,
+  note: z.string().max(500).optional().describe(
+    "What it is for, at most 500 characters; also in the audit log. Default none.",
+  ),
+};
+
 const grantRow = z.strictObject({
   account_id: accountId,
   kind: z.enum(["grant", "adjust"]).describe(
     "`adjust`: a correction; negative if it reduced the balance.",
   ),
   usd: z.string().describe("Amount in USD.").openapi({ example: "25.000000000" }),
-  note: z.string().nullable().describe("Note of the grant; null: none."),
-  created_at: timestampSchema.describe("When it was granted."),
+  note: z.string().nullable().describe("Note of the grant or deduction; null: none."),
+  created_at: timestampSchema.describe("When it was made."),
 }).openapi("CreditGrant");
 
 export const adminCreditContracts = {
@@ -41,20 +51,27 @@ export const adminCreditContracts = {
     summary: "Grant credit",
     description:
       "Available to the next call. A repeat with the same `X-Request-ID` grants nothing more.",
-    body: z.strictObject({
-      usd: usdAmount.describe(
-        'Amount above 0 in USD, as a decimal string such as "25" or "2.50"; at most 1,000,000,000.',
-      ),
-      account_id: accountIdInBody,
-      note: z.string().max(500).optional().describe(
-        "What it is for, at most 500 characters; also in the audit log. Default none.",
-      ),
-    }).openapi("NewCreditGrant"),
+    body: z.strictObject(changeFields).openapi("NewCreditGrant"),
     answer: z.strictObject({
       ...creditFields,
       granted_usd: z.string().describe("What was granted, in USD.")
         .openapi({ example: "25.000000000" }),
     }).openapi("GrantedCredit"),
+    errors: ["account_not_found", "idempotency_conflict"],
+  }),
+  deductCredit: defineContract({
+    ...ofAdministration("post", "/api/v1/admin/credits/deductions", "deductCredit"),
+    summary: "Take credit back",
+    description:
+      "Corrects a grant made by mistake: it is listed among the grants as `adjust`. The " +
+      "balance may end below zero, if the credit has been spent; calls in flight keep what they " +
+      "have reserved. A repeat with the same `X-Request-ID` deducts nothing more.",
+    body: z.strictObject(changeFields).openapi("NewCreditDeduction"),
+    answer: z.strictObject({
+      ...creditFields,
+      deducted_usd: z.string().describe("What was taken back, in USD.")
+        .openapi({ example: "25.000000000" }),
+    }).openapi("DeductedCredit"),
     errors: ["account_not_found", "idempotency_conflict"],
   }),
   listGrants: defineContract({

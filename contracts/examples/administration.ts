@@ -142,6 +142,10 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     requests: { plain: { usd: "25", note: "invoice 17" }, account: { usd: "2.50", account_id: 1 } },
     answers: { granted: { ...credit, granted_usd: "25.000000000" } },
   },
+  deductCredit: {
+    requests: { plain: { usd: "2.50", note: "invoice 17 was granted twice" } },
+    answers: { deducted: { ...credit, deducted_usd: "2.500000000" } },
+  },
   listCreditGrants: {
     answers: {
       page: {

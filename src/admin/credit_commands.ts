@@ -1,4 +1,4 @@
-import { creditJson, grantAmount, grantCredit } from "../administration/credit_administration.ts";
+import { changeCredit, creditJson, grantAmount } from "../administration/credit_administration.ts";
 import { defined } from "../base/defined.ts";
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -27,14 +27,21 @@ export interface CreditDeps {
   showCredit: (accountId: number) => Promise<Credit>;
 }
 
-/** `credits grant` and `credits show`; amounts are decimal strings in USD with nine decimals. */
+/** `credits grant`, `credits deduct` and `credits show`; amounts are decimal strings in USD with nine decimals. */
 export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
     summary: "Adds credit to an account.",
     example: "credits grant --usd 25 --account team",
     usage: "credits grant --usd X [--account A] [--note TEXT]",
     options: { usd: textOption, account: textOption, note: textOption },
-    run: grant,
+    run: (deps, values) => change(deps, values, "granted"),
+  },
+  "credits deduct": {
+    summary: "Takes credit back from an account, such as a grant made by mistake.",
+    example: "credits deduct --usd 25 --account team",
+    usage: "credits deduct --usd X [--account A] [--note TEXT]",
+    options: { usd: textOption, account: textOption, note: textOption },
+    run: (deps, values) => change(deps, values, "deducted"),
   },
   "credits show": {
     summary: "Shows an account's balance, and how much of it calls in flight reserve.",
@@ -45,7 +52,11 @@ export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   },
 };
 
-async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
+async function change(
+  deps: CreditDeps,
+  values: Values,
+  is: "granted" | "deducted",
+): Promise<CommandResult> {
   const text = required(values, "usd");
   const nanos = amount(text);
   const note = optional(values, "note");
@@ -53,10 +64,12 @@ async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
     throw new UsageError("--note: at most 500 characters");
   }
   const account = await chosenAccount(deps.accounts, values);
-  const options = { nanos, ...defined({ note }) };
-  const credit = await grantCredit(deps, commandLineAt(deps.clock), account, options);
-  return done({ account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) }, [
-    `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${
+  const options = { is, nanos, ...defined({ note }) };
+  const credit = await changeCredit(deps, commandLineAt(deps.clock), account, options);
+  const amountUsd = nanosToUsd(nanos);
+  const what = is === "granted" ? "granted to" : "deducted from";
+  return done({ account_id: account.id, [`${is}_usd`]: amountUsd, ...creditJson(credit) }, [
+    `${amountUsd} USD ${what} account '${account.name}': the balance is ${
       nanosToUsd(credit.balanceNanos)
     } USD.`,
   ]);

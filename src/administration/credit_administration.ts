@@ -4,7 +4,7 @@ import type { Account } from "../keys/account.ts";
 import { OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
 
-/** Reads the amount of a grant, such as `2.50`, in nano-dollars. Throws `OptionError`. */
+/** Reads the amount of a grant or deduction, such as `2.50`, in nano-dollars. Throws `OptionError`. */
 export function grantAmount(text: string): bigint {
   let nanos = 0n;
   try {
@@ -19,21 +19,25 @@ export function grantAmount(text: string): bigint {
   );
 }
 
-/** Grants credit, only once a day for the same `operationId`. Returns the credit afterwards. */
-export async function grantCredit(
+/**
+ * Grants credit, or deducts it as a correction of the balance, only once a day for the same
+ * `operationId`. Returns the credit afterwards.
+ */
+export async function changeCredit(
   { ledger, showCredit }: {
-    ledger: Pick<Ledger, "grant">;
+    ledger: Pick<Ledger, "grant" | "adjust">;
     /** Returns the account's current credit, including this process's calls. */
     showCredit: (accountId: number) => Promise<Credit>;
   },
   by: Administrator,
   account: Account,
-  grant: { nanos: bigint; note?: string; operationId?: string },
+  change: { is: "granted" | "deducted"; nanos: bigint; note?: string; operationId?: string },
 ): Promise<Credit> {
-  const { nanos, ...more } = grant;
-  const subject = `${nanosToUsd(nanos)} USD`;
-  const audit = noteBy(by, account.id, "credit.granted", subject, more.note);
-  await ledger.grant(account.id, nanos, { ...more, audit });
+  const { is, nanos, ...more } = change;
+  const action = is === "granted" ? "credit.granted" : "credit.deducted";
+  const audit = noteBy(by, account.id, action, `${nanosToUsd(nanos)} USD`, more.note);
+  if (is === "granted") await ledger.grant(account.id, nanos, { ...more, audit });
+  else await ledger.adjust(account.id, -nanos, { ...more, audit });
   return await showCredit(account.id);
 }
 

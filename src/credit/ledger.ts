@@ -115,11 +115,14 @@ export interface Ledger extends LeaseStore<number> {
     nanos: bigint,
     more?: { note?: string; operationId?: string; audit?: AuditNote },
   ): Promise<bigint>;
-  /** Corrects a balance up or down. One with an `operationId` is made once. */
+  /**
+   * Corrects a balance up or down, also below 0, and returns the new one; `operationId` as for a
+   * grant.
+   */
   adjust(
     accountId: number,
     nanos: bigint,
-    more: { note: string; operationId?: string; interactionId?: string },
+    more: { note?: string; operationId?: string; interactionId?: string; audit?: AuditNote },
   ): Promise<bigint>;
   show(accountId: number, exceptProcess?: string): Promise<Credit>;
   /** Posts charges, each once, moving what was spent out of lease and balance. */

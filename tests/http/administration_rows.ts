@@ -143,6 +143,35 @@ const accountRows = {
       (to) => sdk.showAccountCredit({ ...to, query: none }),
     ]],
   },
+  deductCredit: {
+    call: (to) =>
+      sdk.deductCredit({ ...to, body: { usd: "4", account_id: 3, note: "typed 2.50 twice" } }),
+    answer: ({ data }: { data: sdk.DeductedCredit }) =>
+      assert.deepEqual(data, {
+        account_id: 3,
+        balance_usd: "-1.500000000",
+        reserved_usd: "0.000000000",
+        deducted_usd: "4.000000000",
+      }),
+    notes: [["credit.deducted", "4.000000000 USD", 3]],
+    wrong: [
+      [
+        "invalid_value",
+        /^usd: expected an amount above 0/,
+        (to) => sdk.deductCredit({ ...to, body: { usd: "0" } }),
+      ],
+      [
+        "invalid_value",
+        /^usd: expected an amount in US dollars/,
+        (to) => sdk.deductCredit({ ...to, body: { usd: "1e3" } }),
+      ],
+      [
+        "account_not_found",
+        noAccount,
+        (to) => sdk.deductCredit({ ...to, body: { usd: "1", ...none } }),
+      ],
+    ],
+  },
 } satisfies Partial<Rows>;
 
 const keyRows = {

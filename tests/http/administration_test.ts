@@ -206,6 +206,34 @@ Deno.test("a repeated grant is granted once, and noted once", async () => {
   assert.deepEqual(shown.json, { balance_usd: "3.000000000", reserved_usd: "0.000000000" });
 });
 
+Deno.test("a grant made by mistake is taken back once, below zero if it was spent", async () => {
+  const { service, keys, admin } = world();
+  await service.admin("account", "create", "--name", "mistaken");
+  const { data: accounts } = await sdk.listAccounts({ client: admin });
+  const { id } = accounts!.data.find(({ name }) => name === "mistaken")!;
+  const change = async (what: string, usd: string) => {
+    const path = `/api/v1/admin/credits/${what}`;
+    const answer = await service.post(path, { usd, account_id: id }, {
+      authorization: `Bearer ${keys.admin.key}`,
+      "x-request-id": `mistake-${what}`,
+    });
+    return (await answer.json()).balance_usd;
+  };
+  assert.equal(await change("grants", "500"), "500.000000000");
+  for (const _ of [1, 2]) assert.equal(await change("deductions", "450"), "50.000000000");
+  const below = await service.admin("credits", "deduct", "--usd", "75.5", "--account", "mistaken");
+  assert.deepEqual(below.json, {
+    ...{ account_id: id, deducted_usd: "75.500000000" },
+    ...{ balance_usd: "-25.500000000", reserved_usd: "0.000000000" },
+  });
+  const { data } = await sdk.listCreditGrants({ client: admin, query: { account_id: id } });
+  assert.deepEqual(data!.data.map(({ kind, usd }) => [kind, usd]), [
+    ["adjust", "-75.500000000"],
+    ["adjust", "-450.000000000"],
+    ["grant", "500.000000000"],
+  ]);
+});
+
 Deno.test("a key that the API made, capped and revoked is one to every endpoint at once", async () => {
   const { service, admin } = world();
   await service.admin("credits", "grant", "--usd", "5");

@@ -4852,6 +4852,40 @@ export type NewCreditGrant = {
     note?: string;
 };
 
+export type DeductedCredit = {
+    /**
+     * Id of the account.
+     */
+    account_id: number;
+    /**
+     * Grants minus charges, in USD.
+     */
+    balance_usd: string;
+    /**
+     * Reserved for calls in flight, in USD; part of the balance.
+     */
+    reserved_usd: string;
+    /**
+     * What was taken back, in USD.
+     */
+    deducted_usd: string;
+};
+
+export type NewCreditDeduction = {
+    /**
+     * Amount above 0 in USD, as a decimal string such as "25" or "2.50"; at most 1,000,000,000.
+     */
+    usd: string;
+    /**
+     * Id of the account. Default: the first account.
+     */
+    account_id?: number;
+    /**
+     * What it is for, at most 500 characters; also in the audit log. Default none.
+     */
+    note?: string;
+};
+
 export type CreditGrantList = {
     /**
      * A page of grants.
@@ -4877,11 +4911,11 @@ export type CreditGrant = {
      */
     usd: string;
     /**
-     * Note of the grant; null: none.
+     * Note of the grant or deduction; null: none.
      */
     note: string | null;
     /**
-     * When it was granted.
+     * When it was made.
      */
     created_at: string;
 };
@@ -11046,6 +11080,81 @@ export type GrantCreditResponses = {
 };
 
 export type GrantCreditResponse = GrantCreditResponses[keyof GrantCreditResponses];
+
+export type DeductCreditData = {
+    body: NewCreditDeduction;
+    headers?: {
+        /**
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/admin/credits/deductions';
+};
+
+export type DeductCreditErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     */
+    400: ServiceError;
+    /**
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ServiceError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ServiceError;
+    /**
+     * `account_not_found`: No such account.
+     */
+    404: ServiceError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ServiceError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ServiceError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ServiceError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
+     */
+    431: ServiceError | ChatError | MessagesError | GenerateError;
+    /**
+     * `internal_error`: Internal error. It has been logged.
+     */
+    500: ServiceError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's database does not answer. Retry later.
+     */
+    503: ServiceError;
+};
+
+export type DeductCreditError = DeductCreditErrors[keyof DeductCreditErrors];
+
+export type DeductCreditResponses = {
+    /**
+     * Take credit back
+     */
+    200: DeductedCredit;
+};
+
+export type DeductCreditResponse = DeductCreditResponses[keyof DeductCreditResponses];
 
 export type ListVendorKeysData = {
     body?: never;

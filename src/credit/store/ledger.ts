@@ -22,14 +22,11 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 /** The ledger on PostgreSQL, served or embedded. */
 export function createLedger(database: Database): Ledger {
   return {
-    async grant(accountId, nanos, { operationId, ...more } = {}) {
+    async grant(accountId, nanos, more = {}) {
       if (nanos <= 0n) throw new RangeError("a grant is more than 0");
-      return await database.transaction(async (tx) => {
-        const once = operationId === undefined ? {} : { operationId: await ofDay(tx, operationId) };
-        return await credit(tx, "grant", accountId, nanos, { ...more, ...once });
-      });
+      return await creditOnceADay(database, "grant", accountId, nanos, more);
     },
-    adjust: (accountId, nanos, more) => credit(database, "adjust", accountId, nanos, more),
+    adjust: (accountId, nanos, more) => creditOnceADay(database, "adjust", accountId, nanos, more),
     async show(accountId, exceptProcess) {
       const [row] = await database.query(
         `select coalesce((select balance_nanos from account_balances where account_id = $1), 0)
@@ -59,6 +56,27 @@ export function createLedger(database: Database): Ledger {
       return (await database.query(checkSums, [])).map(readGap);
     },
   };
+}
+
+/** Writes the entry; one with an `operationId` only if there was none in the last 24 hours. */
+function creditOnceADay(
+  database: Database,
+  kind: "grant" | "adjust",
+  accountId: number,
+  nanos: bigint,
+  { operationId, ...more }: CreditOptions,
+): Promise<bigint> {
+  return database.transaction(async (tx) => {
+    const once = operationId === undefined ? {} : { operationId: await ofDay(tx, operationId) };
+    return await credit(tx, kind, accountId, nanos, { ...more, ...once });
+  });
+}
+
+interface CreditOptions {
+  note?: string;
+  operationId?: string;
+  interactionId?: string;
+  audit?: AuditNote;
 }
 
 /**
@@ -131,7 +149,7 @@ export async function credit(
   kind: "grant" | "adjust",
   accountId: number,
   nanos: bigint,
-  more: { note?: string; operationId?: string; interactionId?: string; audit?: AuditNote },
+  more: CreditOptions,
 ): Promise<bigint> {
   const values = [
     accountId,

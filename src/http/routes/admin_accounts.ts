@@ -11,9 +11,9 @@ import {
   rowCursor,
 } from "../../administration/administration.ts";
 import {
+  changeCredit,
   creditJson,
   grantAmount,
-  grantCredit,
 } from "../../administration/credit_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
@@ -23,6 +23,7 @@ import type { Credit, Ledger } from "../../credit/ledger.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import type { Endpoints } from "../bind.ts";
 import { idempotent, repeatableHash } from "../idempotent.ts";
 import { jsonReply } from "../respond.ts";
@@ -31,7 +32,7 @@ export interface AdminAccountDeps {
   accounts: AccountStore;
   apiKeys: Pick<ApiKeyStore, "list">;
   keysChanged: (ids: readonly string[]) => void;
-  ledger: Pick<Ledger, "grant">;
+  ledger: Pick<Ledger, "grant" | "adjust">;
   showCredit: (accountId: number) => Promise<Credit>;
   creditHistory: CreditHistory;
   idempotency: Idempotency;
@@ -66,6 +67,12 @@ export function adminAccountRoutes(app: Endpoints, deps: AdminAccountDeps): void
   creditRoutes(app, deps);
 }
 
+interface CreditChangeRequest {
+  caller: CallContext;
+  body: { usd: string; account_id?: number | undefined; note?: string | undefined };
+  bodyText: string;
+}
+
 function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   const { accounts } = deps;
   const { admin } = contracts;
@@ -76,18 +83,24 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
     return { account_id: id, ...creditJson(await deps.showCredit(id)) };
   });
 
-  app.bind(admin.grantCredit, async ({ caller, body, bodyText }) => {
+  const change = async (
+    is: "granted" | "deducted",
+    { caller, body, bodyText }: CreditChangeRequest,
+  ) => {
     const nanos = grantAmount(body.usd);
     const account = await accountOf(accounts, body.account_id);
     const hash = repeatableHash(caller, bodyText);
-    const more = defined({ note: body.note, operationId: hash && `grant ${hash}` });
+    const name = is === "granted" ? "grant" : "deduction";
+    const more = defined({ note: body.note, operationId: hash && `${name} ${hash}` });
     const run = async () => {
-      const credit = await grantCredit(deps, by(caller), account, { nanos, ...more });
-      const granted_usd = nanosToUsd(nanos);
-      return jsonReply({ account_id: account.id, ...creditJson(credit), granted_usd });
+      const credit = await changeCredit(deps, by(caller), account, { is, nanos, ...more });
+      const changed = { [`${is}_usd`]: nanosToUsd(nanos) };
+      return jsonReply({ account_id: account.id, ...creditJson(credit), ...changed });
     };
     return await idempotent(deps.idempotency, { caller, bodyText }, run);
-  });
+  };
+  app.bind(admin.grantCredit, (request) => change("granted", request));
+  app.bind(admin.deductCredit, (request) => change("deducted", request));
 
   app.bind(admin.listGrants, async ({ query: { account_id, limit, cursor } }) => {
     const account = await accountOf(accounts, account_id);
