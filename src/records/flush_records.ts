@@ -21,12 +21,16 @@ export function createFlushRecords({ recorder, flushOthers, setTimer }: {
   setTimer?: SetTimer;
 }): FlushRecords {
   const drain = flushOthers === undefined
-    ? (accountId?: number) => recorder.drain(accountId)
-    : async (accountId?: number) =>
-      void await Promise.all([recorder.drain(accountId), flushOthers(accountId)]);
+    ? (accountId?: number, signal?: AbortSignal) => recorder.drain(accountId, signal)
+    : async (accountId?: number, signal?: AbortSignal) =>
+      void await Promise.all([recorder.drain(accountId, signal), flushOthers(accountId)]);
   return async ({ timeoutMs = readTimeoutMs, accountId } = {}) => {
     if (timeoutMs === Infinity) return await drain(accountId);
-    if (await within(timeoutMs, drain(accountId), "late", setTimer) === undefined) return;
+    const late = new AbortController();
+    const drained = drain(accountId, late.signal);
+    if (await within(timeoutMs, drained, "late", setTimer) === undefined) return;
+    // While an account stays locked, its reads would pile up.
+    late.abort();
     throw new Fault("store_unavailable", { note: `records still wait after ${timeoutMs} ms` });
   };
 }

@@ -1,8 +1,9 @@
 import assert from "@std/assert";
 import { Fault } from "../shared/fault.ts";
 import { createFlushRecords } from "./flush_records.ts";
+import type { Recorder } from "./recorder.ts";
 
-function setup(drain: () => Promise<void>) {
+function setup(drain: Recorder["drain"]) {
   const timers: { run: () => void; ms: number; cancelled: boolean }[] = [];
   const setTimer = (ms: number, run: () => void) => {
     const timer = { run, ms, cancelled: false };
@@ -25,14 +26,20 @@ Deno.test("a read waits for what is recorded, and leaves no timer", async () => 
 });
 
 Deno.test("a store that can't keep up, or is away, is store_unavailable", async () => {
-  const slow = setup(() => new Promise(() => {}));
+  let isLate = () => false;
+  const slow = setup((_, signal) => {
+    isLate = () => signal!.aborted;
+    return new Promise(() => {});
+  });
   const waiting = slow.flushRecords();
+  assert.equal(isLate(), false);
   slow.timers[0]!.run();
   const away = setup(() => Promise.reject(new Fault("store_unavailable")));
   for (const read of [waiting, away.flushRecords()]) {
     await assert.rejects(read, (thrown: unknown) => (thrown as Fault).code === "store_unavailable");
   }
   assert.equal(away.timers[0]!.cancelled, true);
+  assert.equal(isLate(), true, "a read that was refused is still waited for");
 });
 
 Deno.test("a read of an account waits for its records only, those of other workers too", async () => {

@@ -27,9 +27,10 @@ export interface Recorder {
   /**
    * Resolves when everything recorded so far is in the store, so that a read that begins now
    * includes it; everything of one account, or of those that no locked row holds up. Throws
-   * `store_unavailable`, at once if the store is known to be unavailable.
+   * `store_unavailable`, at once if the store is known to be unavailable. An aborted `signal` ends
+   * the wait.
    */
-  drain(accounts?: Drained): Promise<void>;
+  drain(accounts?: Drained, signal?: AbortSignal): Promise<void>;
   /** Throws `overloaded` if so many records wait that no new call can begin. */
   admit(): void;
   readonly waiting: number;
@@ -90,7 +91,7 @@ class QueueRecorder implements Recorder {
   readonly #deps: RecorderDeps;
   readonly #queue: RecordQueue;
   /** By what they wait for, each in the order in which they came. */
-  readonly #waiters = new Map<Drained, Waiter[]>();
+  readonly #waiters = new Map<Drained, Set<Waiter>>();
   /** Number of the last record that has been waited for. */
   #wanted = 0;
   #writing = false;
@@ -136,7 +137,7 @@ class QueueRecorder implements Recorder {
     queueMicrotask(() => void this.#run());
   }
 
-  async drain(accounts: Drained = "all"): Promise<void> {
+  async drain(accounts: Drained = "all", signal?: AbortSignal): Promise<void> {
     if (this.#queue.isThrough(this.#queue.last, accounts)) return;
     if (this.#away || this.#closed) {
       // The store may be back: try now instead of at the next attempt.
@@ -147,9 +148,10 @@ class QueueRecorder implements Recorder {
     }
     const upTo = this.#wanted = this.#queue.last;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiters = this.#waiters.get(accounts) ?? [];
-    waiters.push({ resolve, reject, upTo });
-    this.#waiters.set(accounts, waiters);
+    const waiter = { resolve, reject, upTo };
+    const waiters = this.#waiters.get(accounts) ?? new Set();
+    this.#waiters.set(accounts, waiters.add(waiter));
+    signal?.addEventListener("abort", () => waiters.delete(waiter) && reject(signal.reason));
     this.#writeNow();
     await promise;
   }
@@ -343,9 +345,10 @@ class QueueRecorder implements Recorder {
   }
 
   #failWaiters(fault: Fault): void {
-    const all = [...this.#waiters.values()].flat();
+    for (const waiters of this.#waiters.values()) {
+      for (const { reject } of waiters) reject(fault);
+    }
     this.#waiters.clear();
-    for (const { reject } of all) reject(fault);
   }
 
   async #rest(ms: number): Promise<void> {
@@ -377,10 +380,12 @@ class QueueRecorder implements Recorder {
   /** Looks only at the first of those that wait for the same: a locked account may have many. */
   #releaseWaiters(): void {
     for (const [accounts, waiters] of this.#waiters) {
-      const left = waiters.findIndex(({ upTo }) => !this.#queue.isThrough(upTo, accounts));
-      if (left === 0) continue;
-      if (left < 0) this.#waiters.delete(accounts);
-      for (const { resolve } of left < 0 ? waiters : waiters.splice(0, left)) resolve();
+      for (const waiter of waiters) {
+        if (!this.#queue.isThrough(waiter.upTo, accounts)) break;
+        waiters.delete(waiter);
+        waiter.resolve();
+      }
+      if (waiters.size === 0) this.#waiters.delete(accounts);
     }
   }
 }

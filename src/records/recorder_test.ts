@@ -466,6 +466,10 @@ Deno.test("reads that wait for a locked account cost the records of others nothi
   const { locked } = lockedRows(control, 1);
   recorder.record(interactionRow("held", { accountId: 1 }));
   const reads = Array.from({ length: 1000 }, () => recorder.drain(1));
+  const late = new AbortController();
+  const refused = assert.rejects(recorder.drain(1, late.signal), /too late/);
+  late.abort(new Error("too late"));
+  await refused;
   await turns();
   [looks, batches.length, pauses.length] = [0, 0, 0];
   recorder.record(interactionRow("other", { accountId: 2 }));
