@@ -34,10 +34,13 @@ export async function changeCredit(
   change: { is: "granted" | "deducted"; nanos: bigint; note?: string; operationId?: string },
 ): Promise<Credit> {
   const { is, nanos, ...more } = change;
-  const action = is === "granted" ? "credit.granted" : "credit.deducted";
-  const audit = noteBy(by, account.id, action, `${nanosToUsd(nanos)} USD`, more.note);
-  if (is === "granted") await ledger.grant(account.id, nanos, { ...more, audit });
-  else await ledger.adjust(account.id, -nanos, { ...more, audit });
+  const note = (action: string) =>
+    noteBy(by, account.id, action, `${nanosToUsd(nanos)} USD`, more.note);
+  if (is === "granted") {
+    await ledger.grant(account.id, nanos, { ...more, audit: note("credit.granted") });
+  } else {
+    await ledger.adjust(account.id, -nanos, { ...more, audit: note("credit.deducted") });
+  }
   return await showCredit(account.id);
 }
 
