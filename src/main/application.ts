@@ -20,7 +20,9 @@ import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import { dialects } from "../dialects/text/mod.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
-import type { Recorder } from "../records/recorder.ts";
+import { heldUpMs, type Recorder } from "../records/recorder.ts";
+import { createReplayedWriter } from "../records/replayed_calls.ts";
+import type { WriteReplayed } from "../records/journal/recovery.ts";
 import { reasonOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import { TargetHealth } from "../routing/target_health.ts";
@@ -448,7 +450,9 @@ async function recoverAll(
     "stores" | "records" | "erasure" | "budgets" | "metrics"
   >,
 ): Promise<void> {
-  const found = { recorder: records.recorder, ledger: stores.ledger, budgets };
+  const { recorder } = records;
+  const write = createReplayedWriter({ recorder, journal: core.journal });
+  const found = { write, ledger: stores.ledger, budgets };
   await checkJournal(core.config, stores.accounts);
   // Before the calls, so that the journal doesn't restore erased ones.
   await erasure.restoreTombstones(core.leftDirs);
@@ -462,23 +466,18 @@ async function recoverAll(
 }
 
 /**
- * Recovers a journal and its process's leases. Charges are posted before leases are returned: what
- * a lease still holds by then is unused.
+ * Recovers a journal and its process's leases. Charges are posted before leases are returned, except
+ * those of accounts that stay locked: what a lease still holds by then is unused.
  */
 async function recover(
   { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
-  { recorder, ledger, budgets }: {
-    recorder: Recorder;
+  { write, ledger, budgets }: {
+    write: WriteReplayed;
     ledger: Ledger;
     budgets: Pick<BudgetServices, "takeBackBudgets">;
   },
 ): Promise<void> {
-  const found = await journal.replay(async (interactions) => {
-    const { unsaved } = recorder;
-    for (const interaction of interactions) recorder.record(interaction);
-    await recorder.drain();
-    return recorder.unsaved === unsaved;
-  });
+  const found = await journal.replay(write);
   await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);
   if (found.ended + found.interrupted + leases === 0) return;
@@ -528,9 +527,6 @@ function closeInOrder(
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
 }
-
-/** How long the end waits for records of accounts whose rows another session has locked. */
-const heldUpMs = 5_000;
 
 async function storeLastRecords(recorder: Recorder, log: Log): Promise<void> {
   try {

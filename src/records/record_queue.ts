@@ -126,6 +126,10 @@ export class RecordQueue {
     return this.#rows + this.spilled;
   }
 
+  get inMemory(): readonly SettledCall[] {
+    return this.#groups.flatMap((group) => group.first(group.length, Infinity));
+  }
+
   /** Records that are only in the journal. */
   get spilled(): number {
     return this.#space?.spilled ?? 0;

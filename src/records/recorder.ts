@@ -34,6 +34,8 @@ export interface Recorder {
   /** Throws `overloaded` if so many records wait that no new call can begin. */
   admit(): void;
   readonly waiting: number;
+  /** The waiting records that aren't left to the journal. */
+  readonly inMemory: readonly SettledCall[];
   /** End time of the call whose record has waited longest. */
   readonly oldest: Date | undefined;
   /** Number of records that the store has rejected. */
@@ -66,6 +68,9 @@ export interface RecorderDeps {
 export function createRecorder(deps: RecorderDeps): Recorder {
   return new QueueRecorder(deps);
 }
+
+/** How long a start or an end waits for records of accounts that another session has locked. */
+export const heldUpMs = 5_000;
 
 /** The most that a batch of several records weighs: the writing thread has all of it in memory. */
 const maxBatchChars = 4 * 1024 * 1024;
@@ -114,6 +119,10 @@ class QueueRecorder implements Recorder {
 
   get waiting(): number {
     return this.#queue.waiting;
+  }
+
+  get inMemory(): readonly SettledCall[] {
+    return this.#queue.inMemory;
   }
 
   get oldest(): Date | undefined {

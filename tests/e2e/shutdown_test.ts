@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { within } from "../../src/base/deadline.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { startSimulatedService } from "../support/service.ts";
 import { anyDatabase } from "../support/any_database.ts";
@@ -184,25 +185,26 @@ async function untilRefused(address: string): Promise<void> {
 }
 
 Deno.test({
-  name: "at the end a locked account's records stay in the journal, and others' leases go back",
+  name: "neither the end nor the next start waits long for records of a locked account",
   ignore: !available,
   fn: async () => {
     const created = await createMigrated();
     const database = await openPostgres(created.url);
     try {
-      const service = await startSimulatedService({ DATABASE_URL: created.url });
+      const env = { DATABASE_URL: created.url, DATA_DIR: temporaryDirectory("locked") };
+      const service = await startSimulatedService(env);
       await service.admin("account", "create", "--name", "locked");
       const locked = await service.createKey("--account", "locked");
       await service.admin("credits", "grant", "--account", "locked", "--usd", "10");
-      const call = async (key: string) => {
+      const call = async (key: string, { post } = service) => {
         const body = { model: "gpt-4.1", messages: [{ role: "user", content: "hello" }] };
         const headers = { authorization: `Bearer ${key}` };
-        const answer = await service.post("/openai/v1/chat/completions", body, headers);
+        const answer = await post("/openai/v1/chat/completions", body, headers);
         assert.equal(answer.status, 200, await answer.text());
       };
       for (const key of [locked.key, service.key]) await call(key);
       assert.equal((await service.rows({}, locked.key)).length, 1);
-      await database.transaction(async (tx) => {
+      const next = await database.transaction(async (tx) => {
         const lock = "select from account_balances where account_id = $1 for update";
         await tx.query(lock, [locked.account_id]);
         for (const key of [locked.key, service.key]) await call(key);
@@ -214,8 +216,18 @@ Deno.test({
         assert.equal(rows.length, 3);
         const leases = await database.query("select account_id from leases where amount_nanos > 0");
         assert.deepEqual(leases, [{ account_id: BigInt(locked.account_id) }]);
+        const starting = startSimulatedService(env);
+        const next = await within(promisedMs(20_000), starting, "late");
+        if (next === "late") throw new Error("the start waits for the locked account");
+        await call(service.key, next);
+        assert.equal((await next.rows({}, service.key)).length, 3);
+        return next;
       });
       assert.match(service.log.join("\n"), /wait for locked rows stay in the journal .*waiting=1/);
+      assert.equal((await next.rows({}, locked.key)).length, 2);
+      await next.stop();
+      const { rows, settles } = await readBooks(env.DATA_DIR, created.url);
+      assert.deepEqual([rows.length, settles.length], [5, 5]);
     } finally {
       await database.close();
       await created.drop();

@@ -125,7 +125,15 @@ export class FileJournal implements Journal {
     }
   }
 
-  async end(interaction: SettledCall): Promise<void> {
+  end(interaction: SettledCall): Promise<void> {
+    return this.#end(interaction, this.#options.sync === "always");
+  }
+
+  takeOver(interaction: SettledCall): Promise<void> {
+    return this.#end(interaction, true);
+  }
+
+  async #end(interaction: SettledCall, untilSynced: boolean): Promise<void> {
     const confirmed = Promise.withResolvers<void>();
     const { resolve, reject } = confirmed;
     // A rejection that nobody awaits would end the process; `#failed` reports it.
@@ -138,7 +146,7 @@ export class FileJournal implements Journal {
       this.#failed(thrown);
       throw thrown;
     }
-    if (this.#options.sync === "always") await confirmed.promise;
+    if (untilSynced) await confirmed.promise;
   }
 
   stored(transactionIds: readonly string[]): void {

@@ -26,6 +26,11 @@ export interface Journal extends RejectedRetention {
    * begins.
    */
   end(interaction: SettledCall): Promise<void>;
+  /**
+   * Writes the whole record of a call that an earlier run's file has. Resolves when it survives a
+   * crash of the machine, so that the file can be removed.
+   */
+  takeOver(interaction: SettledCall): Promise<void>;
   /** Notes that these calls are in the store: files that hold no others are removed. */
   stored(transactionIds: readonly string[]): void;
   /**
