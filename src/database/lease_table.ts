@@ -16,8 +16,8 @@ export interface LeaseTable<Owner> {
   /** Locks the owners' sums, always in the same order; returns the owners whose sums are locked. */
   lock(tx: Queryable, owners: readonly Owner[], wait: LockWait): Promise<readonly SqlRow[]>;
   /**
-   * Deletes those leases of locked owners that match the condition `which`, and subtracts their
-   * amounts from the owners' sums. Returns `amount_nanos` of each.
+   * Deletes those leases of locked owners that match the condition, and subtracts their amounts
+   * from the owners' sums. Leaves out leases that others have locked. Returns `amount_nanos` of each.
    */
   remove(
     tx: Queryable,

@@ -395,10 +395,16 @@ onPostgres(
     assert.deepEqual([await again.spent(), await again.held()], [[2_000n], [0n]]);
     await two.call({ accountId, nanos: 8_000n });
     assert.deepEqual(await again.spent(), [10_000n]);
-    // The other one goes for good.
+    // The other one goes for good; a lease whose own row is locked is taken back later.
     await database.query("update budget_leases set expires_at = clock_timestamp()", []);
+    await (await open()).transaction(async (tx) => {
+      await tx.query("select from budget_leases for update");
+      await again.sweepBudgetLeases();
+    });
+    const leases = "select from budget_leases";
+    assert.equal((await database.query(leases, [])).length, 1);
     await again.sweepBudgetLeases();
-    assert.deepEqual(await again.held(), [0n]);
+    assert.deepEqual([await database.query(leases, []), await again.held()], [[], [0n]]);
   },
 );
 

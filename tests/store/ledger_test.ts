@@ -249,6 +249,19 @@ onPostgres("an account that stays locked holds up those after it for five second
   assert.equal((await ledger.takeBack("process-1")).leases, 2);
 });
 
+onPostgres("a lease whose own row stays locked is left out, and no other one", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  await ledger.take(request(accountId));
+  await ledger.take(request(accountId, { operationId: "beside", leaseId: "beside" }));
+  await db.transaction(async (tx) => {
+    await tx.query("select from leases where id = 'lease-1' for update");
+    assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
+  });
+  assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
+  assert.equal(await left(ledger, accountId), 100n);
+  assert.deepEqual(await ledger.check(), []);
+});
+
 eachDatabase("a charge to an account that never had credit is owed", async (db) => {
   const [ledger, accountId] = await opened(db, 0n);
   await ledger.post([{ interactionId: "a", accountId, leaseId: null, chargedNanos: 3n }]);

@@ -178,12 +178,15 @@ const budgetLeases: LeaseTable<BudgetPeriod> = {
   // locked that period may wait for its leases.
   remove: (tx, which, values, periods) =>
     tx.query(
-      `with gone as (
-         delete from budget_leases where ${which} and (budget_id, starts_at) in (
+      `with free as (
+         select id from budget_leases where ${which} and (budget_id, starts_at) in (
            select * from unnest($${values.length + 1}::text[], $${
         values.length + 2
       }::timestamptz[]))
-         returning budget_id, starts_at, amount_nanos
+         for update skip locked
+       ), gone as (
+         delete from budget_leases l using free where l.id = free.id
+         returning l.budget_id, l.starts_at, l.amount_nanos
        ), sums as (
          select budget_id, starts_at, sum(amount_nanos)::bigint as nanos from gone
          group by budget_id, starts_at

@@ -89,12 +89,15 @@ export const postSettlements = `with posted as (
 
 /**
  * The statement that gives the leases selected by `which` back to their accounts, which are locked
- * and whose ids are parameter `$accounts`.
+ * and whose ids are parameter `$accounts`. A lease that another session has locked is left out.
  */
 export function returnLeases(which: string, accounts: number): string {
-  return `with gone as (
-    delete from leases where ${which} and account_id = any($${accounts}::bigint[])
-    returning id, account_id, amount_nanos
+  return `with free as (
+    select id from leases where ${which} and account_id = any($${accounts}::bigint[])
+    for update skip locked
+  ), gone as (
+    delete from leases l using free where l.id = free.id
+    returning l.id, l.account_id, l.amount_nanos
   ), entry as (
     insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos, lease_id)
     select account_id, 'release', 0, -amount_nanos, id from gone where amount_nanos > 0
