@@ -130,31 +130,43 @@ export function storedOutput(json: unknown): { id: string; output: Item[] } | un
   return { id, output: response.output.filter(isRecord) };
 }
 
-/** Types of the calls that a model makes for its caller to run. */
-const modelCalls: ReadonlySet<string> = new Set([
+/** Types of the model's calls that OpenAI accepts without an id. */
+const callsWithoutId: ReadonlySet<string> = new Set([
   "function_call",
   "custom_tool_call",
   "apply_patch_call",
   "shell_call",
   "local_shell_call",
   "tool_search_call",
+  // Codex sends its searches without their ids.
+  "web_search_call",
 ]);
 
-/**
- * Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing.
- * Messages and calls that follow it lose their ids, because of which a vendor would expect the
- * reasoning.
- */
+/** Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. */
 export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
+  return withoutReasoning(items, isUnsealed);
+}
+
+/**
+ * Leaves out the reasoning for which `isDropped` is true, by default all of it. Messages and calls
+ * that follow it lose their ids, because of which a vendor would expect the reasoning.
+ */
+export function withoutReasoning(
+  items: readonly Item[],
+  isDropped: (reasoning: Item) => boolean = () => true,
+): Item[] {
   let dropped = false;
   return items.flatMap((item): Item[] => {
-    if (item.type === "reasoning") {
-      dropped = isUnsealed(item);
+    const type = String(item.type);
+    if (type === "reasoning") {
+      dropped = isDropped(item);
       return dropped ? [] : [item];
     }
-    const isModels = item.role === "assistant" || modelCalls.has(String(item.type));
-    if (!isModels) dropped = false;
-    if (!dropped || item.id === undefined) return [item];
+    const isMessage = item.role === "assistant";
+    // Work that the vendor did between the reasoning and the message separates neither.
+    if (!isMessage && !type.endsWith("_call")) dropped = false;
+    const mayLoseId = isMessage || callsWithoutId.has(type);
+    if (!dropped || !mayLoseId || item.id === undefined) return [item];
     const { id: _, ...rest } = item;
     return [rest];
   });

@@ -106,6 +106,17 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
   assert.deepEqual((body.input as unknown[]).slice(7, 11), [...coding, callWithoutId]);
 });
 
+Deno.test("the vendor's own work ends no answer whose reasoning is left out", () => {
+  const bare = { type: "reasoning", id: "rs_1", summary: [] };
+  const search = { type: "web_search_call", id: "ws_1", status: "completed" };
+  const files = { type: "file_search_call", id: "fs_1", status: "completed" };
+  const message = { type: "message", role: "assistant", content: [] };
+  const items = [bare, search, files, { ...message, id: "msg_1" }];
+  const { id: _, ...searchWithoutId } = search;
+  assert.deepEqual(withoutUnsealedReasoning(items), [searchWithoutId, files, message]);
+  assert.deepEqual(withoutUnsealedReasoning(items.slice(1)), items.slice(1));
+});
+
 Deno.test("what is kept of an answer is read from a whole one and from a terminal event", () => {
   const response = { id: "resp_1", status: "completed", output: [call] };
   const kept = { id: "resp_1", output: [call] };
