@@ -26,6 +26,11 @@ export function contextOf(body: Record<string, unknown> = {}): AnswerContext {
   };
 }
 
+/** Returns the context of a caller who asked for sealed reasoning. */
+export function sealedContext(): AnswerContext {
+  return contextOf({ include: ["reasoning.encrypted_content"] });
+}
+
 /** Returns the whole stream that an encoder writes. */
 export function encodeStream(
   events: readonly CanonicalEvent[],

@@ -1,5 +1,6 @@
 import type { PlainRequest } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
+import { withoutReasoning } from "./conversation/state.ts";
 
 /** The same path for every model. */
 export function upstreamPath(): string {
@@ -23,9 +24,9 @@ export function fitToModel(
 }
 
 /**
- * Returns the request without fields that the gateway added and the vendor refuses: sealed
- * reasoning of a model without reasoning, or summaries for an organisation that isn't verified
- * (OpenHands/software-agent-sdk#987). The answer is the same without them.
+ * Returns the request without what the gateway added and the vendor refuses: sealed reasoning of a
+ * model without reasoning or of another vendor, or summaries for an organisation that isn't verified
+ * (OpenHands/software-agent-sdk#987).
  */
 export function withoutRefused(
   request: JsonRecord,
@@ -41,6 +42,12 @@ export function withoutRefused(
   if (ofSealed !== undefined && Array.isArray(include)) {
     const others = include.filter((name) => name !== sealed);
     return { request: { ...request, include: others }, cause: ofSealed };
+  }
+  // Reasoning that another vendor of the dialect sealed: refused in this conversation only.
+  if (/encrypted.content/i.test(refusal) && /could not be|invalid_encrypted/i.test(refusal)) {
+    const input = recordsIn(request.input);
+    const plain = withoutReasoning(input);
+    if (plain.length < input.length) return { request: { ...request, input: plain } };
   }
   return undefined;
 }

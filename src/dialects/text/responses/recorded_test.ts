@@ -7,9 +7,9 @@ import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import {
-  contextOf,
   decodeStream,
   encodeStream,
+  sealedContext,
 } from "../../../../tests/support/responses_fixtures.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
@@ -97,7 +97,9 @@ for (const file of files.filter((one) => one.endsWith(".json"))) {
     checkUsage(answer, json);
     checkStructure(events);
     const { usage: _, ...again } = saidBy(
-      foldEvents(decodeAnswer(JSON.parse(JSON.stringify(encodeAnswer(answer, contextOf()))), {})),
+      foldEvents(
+        decodeAnswer(JSON.parse(JSON.stringify(encodeAnswer(answer, sealedContext()))), {}),
+      ),
     );
     const { usage: __, ...expected } = expectedOf(json);
     assert.deepEqual(again, expected);
@@ -122,7 +124,7 @@ for (const file of files.filter((one) => one.endsWith(".chunks.txt"))) {
       assert.deepEqual(saidBy(answer), unsealed);
       checkUsage(answer, last.response);
       checkStructure(events);
-      const wire = responsesEvents(encodeStream(events));
+      const wire = responsesEvents(encodeStream(events, sealedContext()));
       const { usage: _, ...again } = saidBy(decodeStream(wire).answer);
       const { usage: __, ...expected } = saidBy(answer);
       assert.deepEqual(again, expected);

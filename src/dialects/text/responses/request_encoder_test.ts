@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { finish } from "../../../base/steps.ts";
 import type { CanonicalRequest, Part } from "../../kernel/canonical_request.ts";
 import { stateless } from "./conversation/stateless.ts";
-import { fitToModel } from "./models.ts";
+import { fitToModel, withoutRefused } from "./models.ts";
 import { encodeRequest } from "./request_encoder.ts";
 
 const hi: Part = { type: "text", text: "hi", path: "messages[0].content" };
@@ -140,6 +140,22 @@ Deno.test("only reasoning that this dialect sealed goes back, under its own id (
     { type: "message", role: "assistant", content: [{ type: "output_text", text: "hi" }] },
   ]);
   assert.deepEqual(losses, []);
+});
+
+Deno.test("reasoning that another vendor sealed is left out once it is refused", () => {
+  const call = { type: "function_call", call_id: "c", name: "f", arguments: "{}" };
+  const search = { type: "web_search_call", id: "ws_1", status: "completed" };
+  const { id: _, ...searchWithoutId } = search;
+  const sealed = { type: "reasoning", summary: [], encrypted_content: "V" };
+  const refusals = [
+    "The encrypted content V could not be verified. Reason: it could not be decrypted or parsed.",
+    '{"error":{"code":"invalid_encrypted_content"}}',
+  ];
+  for (const refusal of refusals) {
+    const plain = withoutRefused({ input: [sealed, search, sealed, call] }, refusal);
+    assert.deepEqual(plain, { request: { input: [searchWithoutId, call] } });
+    assert.equal(withoutRefused(plain!.request, refusal), undefined);
+  }
 });
 
 Deno.test("calls are items of their own, outputs come before the user's words", () => {

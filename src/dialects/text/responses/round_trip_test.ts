@@ -9,9 +9,9 @@ import { encodeAnswer } from "./answer_encoder.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import {
-  contextOf,
   decodeStream,
   encodeStream,
+  sealedContext,
 } from "../../../../tests/support/responses_fixtures.ts";
 import { Random as Choices } from "../../../../tests/support/random.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
@@ -309,7 +309,7 @@ function essence(answer: CanonicalAnswer) {
 Deno.test("decoding an encoded stream gives the answer again, and the stream keeps the grammar", () => {
   for (let seed = 1; seed <= runs; seed++) {
     const events = answerOf(new Random(seed));
-    const wire = responsesEvents(encodeStream(events));
+    const wire = responsesEvents(encodeStream(events, sealedContext()));
     const { answer, complete } = decodeStream(wire);
     assert.ok(complete, `seed ${seed}`);
     assert.deepEqual(essence(answer), essence(foldEvents(events)), `seed ${seed}`);
@@ -320,11 +320,13 @@ Deno.test("a whole answer says the same as its stream", () => {
   for (let seed = 1; seed <= runs; seed++) {
     const events = answerOf(new Random(seed));
     const whole = JSON.parse(
-      JSON.stringify(encodeAnswer(foldEvents(events), contextOf())),
+      JSON.stringify(encodeAnswer(foldEvents(events), sealedContext())),
     ) as unknown;
     const answer = foldEvents(decodeAnswer(whole, {}));
     assert.deepEqual(essence(answer), essence(foldEvents(events)), `seed ${seed}`);
-    const { answer: streamed } = decodeStream(responsesEvents(encodeStream(events)));
+    const { answer: streamed } = decodeStream(
+      responsesEvents(encodeStream(events, sealedContext())),
+    );
     assert.deepEqual(essence(streamed), essence(answer), `seed ${seed}`);
   }
 });

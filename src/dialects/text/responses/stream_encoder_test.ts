@@ -207,8 +207,9 @@ Deno.test("a failure before the start is one error event", () => {
   assert.equal(event!.code, "upstream_overloaded");
 });
 
-Deno.test("sealed reasoning of another dialect travels in an envelope, its own as it is", () => {
-  const sealed = (dialect: "responses" | "messages") =>
+Deno.test("an envelope is always shown, what the vendor sealed only to those who ask for it", () => {
+  const include = ["reasoning.encrypted_content"];
+  const sealed = (dialect: "responses" | "messages", body = {}) =>
     responsesEvents(encodeStream([
       start,
       { type: "block-start", choice: 0, block: 0, content: { kind: "reasoning" } },
@@ -224,11 +225,12 @@ Deno.test("sealed reasoning of another dialect travels in an envelope, its own a
       },
       ...block(1, { kind: "text" }, "x"),
       finish("stop"),
-    ]));
+    ], contextOf(body)));
   const contentOf = (events: ReturnType<typeof sealed>) =>
     (events.at(-1)!.response as { output: Record<string, unknown>[] }).output[0]!
       .encrypted_content as string;
-  assert.equal(contentOf(sealed("responses")), "SIG");
+  assert.equal(contentOf(sealed("responses", { include })), "SIG");
+  assert.equal(contentOf(sealed("responses")), undefined);
   assert.match(contentOf(sealed("messages")), /^gwenv1\./);
 });
 

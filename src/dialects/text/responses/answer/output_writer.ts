@@ -25,6 +25,7 @@ export class OutputWriter {
   readonly #newId: (prefix: string) => string;
   readonly #emit: Emit;
   readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
+  readonly #showsSeals: boolean;
   /** The item whose `done` event has yet to be emitted. */
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock; isUnannounced: boolean } | undefined;
@@ -36,14 +37,21 @@ export class OutputWriter {
   /** The vendor's id of the search, if the open item is one. */
   #search: string | undefined;
 
-  /** `namespaces`: the caller's tools that are in a namespace, by the name sent to the vendor. */
+  /**
+   * `namespaces`: the caller's tools that are in a namespace, by the name sent to the vendor.
+   * `showsSeals`: whether reasoning is shown as a vendor of this dialect sealed it.
+   */
   constructor(
     newId: (prefix: string) => string,
     emit: Emit,
-    namespaces: CanonicalRequest["namespaces"] = {},
+    { namespaces = {}, showsSeals }: {
+      namespaces?: CanonicalRequest["namespaces"];
+      showsSeals: boolean;
+    },
   ) {
     this.#newId = newId;
     this.#namespaces = namespaces;
+    this.#showsSeals = showsSeals;
     this.#emit = emit;
   }
 
@@ -138,7 +146,8 @@ export class OutputWriter {
   }
 
   #endBlock(opaque: Opaque | undefined): void {
-    this.#block?.writer.end(opaque);
+    const isHidden = opaque?.dialect === "responses" && !this.#showsSeals;
+    this.#block?.writer.end(isHidden ? undefined : opaque);
     if (this.#block?.isUnannounced) this.#announce();
     this.#block = undefined;
     if (this.#open?.item.type === "reasoning") this.#closeItem("completed");

@@ -12,7 +12,7 @@ import {
 } from "../../../../base/json_text.ts";
 import { pushAll } from "../../../../base/lists.ts";
 import type { StatelessCall } from "../../../kernel/dialect.ts";
-import { asString, isRecord } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord } from "../../../kernel/json.ts";
 import { neverReasons } from "../models.ts";
 
 const sealed = "reasoning.encrypted_content";
@@ -31,8 +31,7 @@ export function stateless(
   const isStored = keepNothing && body.store !== false;
   const previousId = asString(body.previous_response_id);
   if (!isStored && previousId === undefined) return undefined;
-  const asked = Array.isArray(body.include) && body.include.includes(sealed);
-  const sealReasoning = isStored && !asked && !neverReasons.test(model);
+  const sealReasoning = isStored && !requestsSeals(body) && !neverReasons.test(model);
   const echoes: Echo[] = [
     ...(isStored ? [{ name: "store", from: "false", to: "true" }] : []),
     ...(previousId === undefined
@@ -40,6 +39,12 @@ export function stateless(
       : [{ name: "previous_response_id", from: "null", to: JSON.stringify(previousId) }]),
   ];
   return { sealReasoning, show: (text) => showAnswer(text, echoes, sealReasoning) };
+}
+
+/** Whether a caller asked to see sealed reasoning. */
+export function requestsSeals(body: unknown): boolean {
+  const { include } = asRecord(body);
+  return Array.isArray(include) && include.includes(sealed);
 }
 
 /** A request's field that the answer repeats: the vendor's value, and what the caller sent. */
