@@ -38,3 +38,11 @@ export function* flatMapInSteps<A, B>(
   }
   return made;
 }
+
+/** `forEach` in steps of `stride` elements. */
+export function* forEachInSteps<A>(list: readonly A[], act: (one: A) => void): Steps<void> {
+  for (let index = 0; index < list.length; index++) {
+    act(list[index]!);
+    if ((index + 1) % stride === 0) yield;
+  }
+}

@@ -43,6 +43,46 @@ for (const name of names) {
   });
 }
 
+for (const name of names) {
+  Deno.test(`a turn with many calls is encoded for ${name} in short steps`, () => {
+    let reads = 0;
+    const count = 8_000;
+    const request = finish(chat.decodeRequest(manyCalls(count)));
+    for (const { parts } of request.turns) {
+      for (const part of parts) {
+        if (part.type !== "tool-result") continue;
+        const { callId, isError } = part;
+        Object.defineProperties(part, {
+          callId: { enumerable: true, get: () => (reads++, callId) },
+          isError: { enumerable: true, get: () => (reads++, isError) },
+        });
+      }
+    }
+    const target = { model: models[name], maxOutputTokens: 100 };
+    const work = dialects[name].encodeRequest(request, target);
+    let longest = 0;
+    for (let isDone = false; !isDone;) {
+      reads = 0;
+      isDone = work.next().done === true;
+      longest = Math.max(longest, reads);
+    }
+    assert.ok(longest < count / 2, `${longest} reads of a result in one step`);
+  });
+}
+
+function manyCalls(count: number) {
+  const ids = Array.from({ length: count }, (_, index) => `call_${index}`);
+  const tool_calls = ids.map((id) => ({
+    ...{ id, type: "function" },
+    function: { name: "f", arguments: "{}" },
+  }));
+  const results = ids.map((tool_call_id) => ({ role: "tool", tool_call_id, content: "a" }));
+  return {
+    model: "m",
+    messages: [{ role: "user", content: "a" }, { role: "assistant", tool_calls }, ...results],
+  };
+}
+
 function counted<T>(work: Steps<T>): { value: T; steps: number } {
   for (let steps = 1;; steps++) {
     const step = work.next();

@@ -1,5 +1,5 @@
 import { pushAll } from "../../../../base/lists.ts";
-import type { Steps } from "../../../../base/steps.ts";
+import { flatMapInSteps, forEachInSteps, mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -30,13 +30,12 @@ interface Writing {
 
 export function* writeMessages(request: CanonicalRequest, writing: Writing): Steps<Message[]> {
   yield;
-  requireResults(request.turns);
-  yield;
+  yield* requireResults(request.turns);
   const messages: Message[] = [];
   const system = request.system.filter(({ text }) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: writeTexts(system, writing) });
   for (const turn of yield* mergeTurns(yield* resultsFirst(request.turns))) {
-    for (const message of writeTurn(turn, writing)) messages.push(message);
+    for (const message of yield* writeTurn(turn, writing)) messages.push(message);
     yield;
   }
   return messages;
@@ -60,10 +59,10 @@ function* resultsFirst(turns: readonly Turn[]): Steps<Turn[]> {
     }
     if (isModels) pushAll(ordered, waiting.splice(0));
     ordered.push(turn);
-    for (const part of turn.parts) {
+    yield* forEachInSteps(turn.parts, (part) => {
       if (part.type === "tool-call") open.add(part.id);
       else if (part.type === "tool-result") open.delete(part.callId);
-    }
+    });
     if (open.size === 0) pushAll(ordered, waiting.splice(0));
   }
   return [...ordered, ...waiting];
@@ -107,22 +106,28 @@ function writeTexts(
   return marks.hasMarks && parts.length > 0 ? parts : texts.map(({ text }) => text).join(separator);
 }
 
-function writeTurn(turn: Turn, writing: Writing): Message[] {
+function* writeTurn(turn: Turn, writing: Writing): Steps<Message[]> {
   const { losses } = writing;
-  if (turn.role === "assistant") return writeAssistant(turn, writing);
+  if (turn.role === "assistant") return yield* writeAssistant(turn, writing);
   if (turn.role === "system") {
     const texts = turn.parts.filter((part) => part.type === "text");
     return [{ role: "system", content: writeTexts(texts, writing) }];
   }
   const results = turn.parts.filter((part) => part.type === "tool-result");
   const rest = turn.parts.filter((part) => part.type !== "tool-result");
-  const messages: Message[] = results.map((result) => writeResult(result, writing));
+  const messages = yield* mapInSteps(results, (result) => writeResult(result, writing));
   // Tool messages take text only: media of a result follow in a user message.
-  const shown = results.flatMap((result) =>
-    result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
-      { type: "text", text: `[result of ${result.callId.slice(0, maxShownId)}]`, path: media.path },
-      media,
-    ])
+  const shown = yield* flatMapInSteps(
+    results,
+    (result) =>
+      result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
+        {
+          type: "text",
+          text: `[result of ${result.callId.slice(0, maxShownId)}]`,
+          path: media.path,
+        },
+        media,
+      ]),
   );
   const content = [...shown, ...rest];
   if (content.length > 0) {
@@ -140,7 +145,7 @@ function writeTurn(turn: Turn, writing: Writing): Message[] {
 /** Characters of a call's id to show in front of each of its media. */
 const maxShownId = 100;
 
-function writeAssistant(turn: Turn, { aliasOf, losses }: Writing): Message[] {
+function* writeAssistant(turn: Turn, { aliasOf, losses }: Writing): Steps<Message[]> {
   for (const part of turn.parts) {
     // Assistant messages take text only.
     if (part.type === "media") losses.push({ path: part.path, weight: "meaning" });
@@ -148,10 +153,11 @@ function writeAssistant(turn: Turn, { aliasOf, losses }: Writing): Message[] {
   const calls = turn.parts.filter((part) => part.type === "tool-call");
   const text = textOf(turn.parts).join("");
   if (text === "" && calls.length === 0) return [];
+  const written = yield* mapInSteps(calls, (call) => writeCall(call, aliasOf));
   return [{
     role: "assistant",
     content: text === "" ? null : text,
-    ...(calls.length > 0 ? { tool_calls: calls.map((call) => writeCall(call, aliasOf)) } : {}),
+    ...(written.length > 0 ? { tool_calls: written } : {}),
   }];
 }
 
@@ -241,14 +247,15 @@ function textOf(parts: readonly Part[]): string[] {
 }
 
 /** Throws `invalid_value` if no result follows a tool call before the last turn. */
-function requireResults(turns: readonly Turn[]): void {
+function* requireResults(turns: readonly Turn[]): Steps<void> {
   const open = new Map<string, Turn>();
   for (const [index, turn] of turns.entries()) {
-    for (const part of turn.parts) {
+    yield* forEachInSteps(turn.parts, (part) => {
       if (part.type === "tool-result") open.delete(part.callId);
       // The last turn may have calls that are still without results.
       else if (part.type === "tool-call" && index < turns.length - 1) open.set(part.id, turn);
-    }
+    });
+    yield;
   }
   const [first] = open.values();
   if (first === undefined) return;

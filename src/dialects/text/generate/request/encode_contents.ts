@@ -1,4 +1,4 @@
-import { flatMapInSteps, type Steps } from "../../../../base/steps.ts";
+import { flatMapInSteps, forEachInSteps, mapInSteps, type Steps } from "../../../../base/steps.ts";
 import { type Fault, invalidValue } from "../../../../shared/fault.ts";
 import type {
   CanonicalRequest,
@@ -49,7 +49,7 @@ export function* writeContents(
   for (const turn of turns) {
     yield;
     const results = turn.parts.filter((part) => part.type === "tool-result");
-    const ordered = matchResults(calls, results, turn.path);
+    const ordered = yield* matchResults(calls, results, turn.path);
     const rest = results.length === 0
       ? turn.parts
       : turn.parts.filter((part) => part.type !== "tool-result");
@@ -127,16 +127,21 @@ interface Answered {
 }
 
 /** Pairs calls with their results, in the order of the calls: the vendor matches by position. */
-function matchResults(
+function* matchResults(
   calls: readonly ToolCallPart[],
   results: readonly ToolResultPart[],
   path: string,
-): Answered[] {
+): Steps<Answered[]> {
   const left = new Set(results);
+  const byId = new Map<string, ToolResultPart[]>();
   // Reversed, so that `pop` takes the first result of an id.
-  const byId = Map.groupBy(results.toReversed(), ({ callId }) => callId);
+  yield* forEachInSteps(results.toReversed(), (result) => {
+    const same = byId.get(result.callId);
+    if (same) same.push(result);
+    else byId.set(result.callId, [result]);
+  });
   const unanswered: ToolCallPart[] = [];
-  const answered = calls.flatMap((call): Answered[] => {
+  const answered = yield* flatMapInSteps(calls, (call): Answered[] => {
     const result = byId.get(call.id)?.pop();
     if (!result) {
       unanswered.push(call);
@@ -161,10 +166,11 @@ function* writeUserTurn(
   rest: readonly Part[],
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {
-  const responses = answered.map((one) => writeResponse(one, context));
+  const responses = yield* mapInSteps(answered, (one) => writeResponse(one, context));
   // Before generation 3 a result can't hold media: it follows the results, with a note naming the
   // call.
-  const beside = context.traits.generation >= 3 ? [] : answered.flatMap(({ call, result }) => {
+  const separate = context.traits.generation >= 3 ? [] : answered;
+  const beside = yield* flatMapInSteps(separate, ({ call, result }) => {
     const media = writeMedia(result, context);
     const intro = {
       text: `Returned by the tool call ${call.id} of ${context.aliasOf(call.name)}:`,

@@ -1,4 +1,5 @@
 import { sha256Hex } from "../../../../base/hash.ts";
+import { forEachInSteps, type Steps } from "../../../../base/steps.ts";
 import type { ToolCallPart, ToolResultPart } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
@@ -11,44 +12,45 @@ export type CallIds = ReadonlyMap<ToolCallPart | ToolResultPart, string>;
  * call in the turn before. Ids that the dialect refuses, or that occur twice, are replaced on both
  * sides. Throws invalid_value naming unpaired ids.
  */
-export function pairCalls(turns: readonly ArrangedTurn[]): CallIds {
+export function* pairCalls(turns: readonly ArrangedTurn[]): Steps<CallIds> {
   const ids = new Map<ToolCallPart | ToolResultPart, string>();
   const taken = new Set<string>();
   let open = new Map<string, string>();
   for (const [index, turn] of turns.entries()) {
+    yield;
     if (turn.role === "user") {
-      pairResults(turn, open, ids);
+      yield* pairResults(turn, open, ids);
       open = new Map();
       continue;
     }
-    for (const part of turn.parts) {
-      if (part.type !== "tool-call") continue;
+    yield* forEachInSteps(turn.parts, (part) => {
+      if (part.type !== "tool-call") return;
       if (open.has(part.id)) throw invalidValue(part.path, `two tool calls have the id ${part.id}`);
       const id = safeId(part.id, `${index} ${part.path}`, taken);
       taken.add(id);
       ids.set(part, id);
       open.set(part.id, id);
-    }
+    });
     if (open.size > 0 && index === turns.length - 1) throw unanswered(turn, [...open.keys()]);
   }
   return ids;
 }
 
-function pairResults(
+function* pairResults(
   turn: ArrangedTurn,
   open: ReadonlyMap<string, string>,
   ids: Map<ToolCallPart | ToolResultPart, string>,
-): void {
+): Steps<void> {
   const waiting = new Map(open);
-  for (const part of turn.parts) {
-    if (part.type !== "tool-result") continue;
+  yield* forEachInSteps(turn.parts, (part) => {
+    if (part.type !== "tool-result") return;
     const id = waiting.get(part.callId);
     if (id === undefined) {
       throw invalidValue(part.path, `no tool call right before has the id ${part.callId}`);
     }
     waiting.delete(part.callId);
     ids.set(part, id);
-  }
+  });
   if (waiting.size > 0) throw unanswered(turn, [...waiting.keys()]);
 }
 

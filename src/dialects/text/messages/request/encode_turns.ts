@@ -22,7 +22,7 @@ export interface TurnContext {
 }
 
 export function* writeTurns(turns: readonly ArrangedTurn[], context: TurnContext): Steps<Block[]> {
-  const ids = pairCalls(turns);
+  const ids = yield* pairCalls(turns);
   const messages: Block[] = [];
   for (const { role, parts } of turns) {
     yield;

@@ -69,7 +69,7 @@ export function* readItems(
     yield;
   }
   requireTranslated(input, into);
-  requirePairs(into.turns);
+  yield* requirePairs(into.turns);
   return into;
 }
 

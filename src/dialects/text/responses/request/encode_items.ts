@@ -1,6 +1,6 @@
 import { pushAll } from "../../../../base/lists.ts";
 import { sha256Hex } from "../../../../base/hash.ts";
-import type { Steps } from "../../../../base/steps.ts";
+import { forEachInSteps, type Steps } from "../../../../base/steps.ts";
 import type {
   CacheMark,
   CanonicalRequest,
@@ -42,8 +42,7 @@ export function* writeItems(
   { aliasOf, marks, losses }: Omit<Writing, "customCalls">,
 ): Steps<Item[]> {
   yield;
-  requirePairs(request.turns);
-  yield;
+  yield* requirePairs(request.turns);
   const calls: ToolCallPart[] = [];
   for (const { parts } of request.turns) {
     for (const part of parts) if (part.type === "tool-call") calls.push(part);
@@ -60,13 +59,13 @@ export function* writeItems(
     if (text.text !== "") items.push(systemMessage([text], writing));
   }
   for (const turn of request.turns) {
-    for (const item of writeTurn(turn, writing)) items.push(item);
+    for (const item of yield* writeTurn(turn, writing)) items.push(item);
     yield;
   }
   return items;
 }
 
-function writeTurn(turn: Turn, writing: Writing): Item[] {
+function* writeTurn(turn: Turn, writing: Writing): Steps<Item[]> {
   if (turn.name !== undefined) writing.losses.push({ path: `${turn.path}.name`, weight: "hint" });
   switch (turn.role) {
     case "system": {
@@ -74,9 +73,9 @@ function writeTurn(turn: Turn, writing: Writing): Item[] {
       return texts.some(({ text }) => text !== "") ? [systemMessage(texts, writing)] : [];
     }
     case "assistant":
-      return writeAssistant(turn.parts, writing);
+      return yield* writeAssistant(turn.parts, writing);
     case "user":
-      return writeUser(turn.parts, writing);
+      return yield* writeUser(turn.parts, writing);
   }
 }
 
@@ -89,14 +88,14 @@ function systemMessage(
 }
 
 /** Writes a user turn. Tool outputs come first: they answer the calls of the previous turn. */
-function writeUser(parts: readonly Part[], writing: Writing): Item[] {
+function* writeUser(parts: readonly Part[], writing: Writing): Steps<Item[]> {
   const items: Item[] = [];
   const content: Item[] = [];
-  for (const part of parts) {
+  yield* forEachInSteps(parts, (part) => {
     if (part.type === "tool-result") items.push(writeOutput(part, writing));
     else if (part.type === "text") content.push(writeText(part, writing));
     else if (part.type === "media") pushAll(content, writeMarked(part, writing));
-  }
+  });
   if (content.length > 0) items.push({ type: "message", role: "user", content });
   return items;
 }
@@ -115,15 +114,14 @@ function writeMarked(part: MediaPart, { marks, losses }: Writing): Item[] {
  * Writes an assistant turn. Adjacent texts are parts of one message; reasoning and calls are
  * separate items.
  */
-function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
+function* writeAssistant(parts: readonly Part[], writing: Writing): Steps<Item[]> {
   const items: Item[] = [];
   let content: Item[] | undefined;
-  for (const part of parts) {
+  yield* forEachInSteps(parts, (part) => {
     const messagePart = writeMessagePart(part);
     if (messagePart) {
       if (!content) items.push({ type: "message", role: "assistant", content: content = [] });
-      content.push(messagePart);
-      continue;
+      return void content.push(messagePart);
     }
     const item = part.type === "tool-call"
       ? writeCall(part, writing)
@@ -137,7 +135,7 @@ function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
       // Assistant messages accept only text.
       writing.losses.push({ path: part.path, weight: "meaning" });
     }
-  }
+  });
   return items;
 }
 

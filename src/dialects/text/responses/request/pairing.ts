@@ -1,14 +1,15 @@
-import type { Turn } from "../../../kernel/canonical_request.ts";
+import { forEachInSteps, type Steps } from "../../../../base/steps.ts";
+import type { Part, Turn } from "../../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../../shared/fault.ts";
 
 /**
  * Requires an output after every tool call and a call before every output: vendors refuse other
  * conversations, with errors that don't name the cause.
  */
-export function requirePairs(turns: readonly Turn[]): void {
+export function* requirePairs(turns: readonly Turn[]): Steps<void> {
   const open = new Map<string, string>();
   const called = new Set<string>();
-  for (const part of turns.flatMap((turn) => turn.parts)) {
+  const check = (part: Part) => {
     if (part.type === "tool-call") {
       called.add(part.id);
       open.set(part.id, part.path);
@@ -21,6 +22,10 @@ export function requirePairs(turns: readonly Turn[]): void {
       }
       open.delete(part.callId);
     }
+  };
+  for (const { parts } of turns) {
+    yield* forEachInSteps(parts, check);
+    yield;
   }
   const [first] = open.values();
   if (first === undefined) return;
