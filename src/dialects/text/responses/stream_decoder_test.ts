@@ -359,3 +359,21 @@ Deno.test("texts of items that overlap are blocks one after the other", () => {
     ]),
   );
 });
+
+Deno.test("xAI's record of its search of X is the vendor's own work, counted as a search", () => {
+  const search = { call_id: "xs_call_1", name: "x_keyword_search", input: "" };
+  const done = { ...search, input: '{"query":"a"}', status: "completed" };
+  const message = { id: "m", type: "message", content: [{ type: "output_text", text: "Found." }] };
+  const { answer } = decodeStream([
+    created,
+    item("custom_tool_call", 0, search),
+    piece("custom_tool_call_input.delta", 0, { delta: done.input }),
+    piece("custom_tool_call_input.done", 0, { input: done.input }),
+    item("custom_tool_call", 0, done, "done"),
+    completed([{ id: "i0", type: "custom_tool_call", ...done }, message]),
+  ]);
+  const [choice] = answer.choices;
+  assert.equal(choice!.finish!.reason, "stop");
+  assert.deepEqual(choice!.parts.map(({ kind }) => kind), ["vendor", "text"]);
+  assert.equal(answer.usage?.xSearches, 1);
+});

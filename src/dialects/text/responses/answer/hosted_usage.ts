@@ -10,6 +10,7 @@ import {
 } from "../../../kernel/json.ts";
 import { sumOfKnown } from "../../../kernel/reported_tokens.ts";
 import { defaultImageModel } from "../hosted.ts";
+import { isSearchOfX } from "../request/offered_tools.ts";
 
 /**
  * Counts vendor-side work: by the vendor's own counts (`tool_usage`; xAI's
@@ -21,12 +22,13 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
   const searches = count(asRecord(tools.web_search).num_requests);
   const details = asRecord(raw.server_side_tool_usage_details);
   const ofType = (...types: string[]) => output.filter((one) => types.includes(String(one.type)));
+  const xSearches = ofType("x_search_call").length + output.filter(isSearchOfX).length;
   return {
     ...named(
       "webSearches",
       searches ?? count(details.web_search_calls) ?? output.filter(isSearch).length,
     ),
-    ...named("xSearches", count(details.x_search_calls) ?? ofType("x_search_call").length),
+    ...named("xSearches", count(details.x_search_calls) ?? xSearches),
     ...named(
       "fileSearches",
       sumOfKnown(count(details.file_search_calls), count(details.document_search_calls)) ??

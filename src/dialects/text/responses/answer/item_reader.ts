@@ -20,7 +20,8 @@ export interface ItemReader {
   close(events: CanonicalEvent[]): void;
 }
 
-export function itemReader(type: string, blocks: Blocks): ItemReader {
+/** Returns the reader of an item; without a type, of one that is the vendor's own work. */
+export function itemReader(type: string | undefined, blocks: Blocks): ItemReader {
   switch (type) {
     case "message":
       return new MessageReader(blocks);

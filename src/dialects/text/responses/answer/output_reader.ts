@@ -1,5 +1,6 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isSearchOfX } from "../request/offered_tools.ts";
 import { Blocks } from "./blocks.ts";
 import { type ItemReader, itemReader } from "./item_reader.ts";
 
@@ -31,7 +32,7 @@ export class OutputReader {
 
   /** Reads `response.output_item.added`. */
   open(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
-    this.#find(asString(item.type) ?? "", item.id, event).open(item, events);
+    this.#find(asString(item.type) ?? "", item.id, event, item).open(item, events);
   }
 
   /** Reads an event within an item, which is created if its `added` event never came. */
@@ -45,8 +46,8 @@ export class OutputReader {
    */
   finish(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
     const type = asString(item.type) ?? "";
-    if (isCall(type) && item.status === "incomplete") this.sawCutToolCall = true;
-    this.#find(type, item.id, event).finish(item, events);
+    if (isCall(type, item) && item.status === "incomplete") this.sawCutToolCall = true;
+    this.#find(type, item.id, event, item).finish(item, events);
   }
 
   /**
@@ -68,7 +69,7 @@ export class OutputReader {
     for (const { reader } of this.#items) reader.close(events);
   }
 
-  #find(type: string, itemId: unknown, event: JsonRecord): ItemReader {
+  #find(type: string, itemId: unknown, event: JsonRecord, item: JsonRecord = {}): ItemReader {
     const id = asString(itemId);
     const idKey = id === undefined ? undefined : `${type} ${id}`;
     const named = idKey === undefined ? undefined : this.#byId.get(idKey);
@@ -80,8 +81,8 @@ export class OutputReader {
     const existing = (index === undefined ? undefined : this.#byIndex.get(index)) ??
       (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
     if (existing) return existing.reader;
-    const made = { type, reader: itemReader(type, this.#blocks) };
-    if (isCall(type)) this.sawToolCall = true;
+    const made = { type, reader: itemReader(isSearchOfX(item) ? undefined : type, this.#blocks) };
+    if (isCall(type, item)) this.sawToolCall = true;
     this.#items.push(made);
     this.#lastOf.set(type, made);
     if (idKey !== undefined) this.#byId.set(idKey, made);
@@ -90,6 +91,7 @@ export class OutputReader {
   }
 }
 
-function isCall(type: string): boolean {
-  return type === "function_call" || type === "custom_tool_call";
+/** Whether this is a call of the caller's tool. */
+function isCall(type: string, item: JsonRecord): boolean {
+  return type === "function_call" || (type === "custom_tool_call" && !isSearchOfX(item));
 }
