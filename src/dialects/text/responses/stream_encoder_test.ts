@@ -131,7 +131,7 @@ Deno.test("reasoning has a status, as other items: the AI SDK's provider of xAI 
 });
 
 Deno.test("an answer cut by its limit closes its last item as incomplete", () => {
-  for (const content of [{ kind: "text" }, tool("c")]) {
+  for (const content of [{ kind: "text" }, tool("c"), { kind: "reasoning" }]) {
     const events = responsesEvents(encodeStream([
       start,
       ...block(0, content, '{"a":'),
@@ -143,6 +143,8 @@ Deno.test("an answer cut by its limit closes its last item as incomplete", () =>
     assert.deepEqual(response.incomplete_details, { reason: "max_output_tokens" });
     assert.equal((response.output as Record<string, unknown>[])[0]!.status, "incomplete");
     assert.equal(response.completed_at, null);
+    const done = events.find(({ type }) => type === "response.output_item.done")!;
+    assert.equal((done.item as Record<string, unknown>).status, "incomplete");
   }
 });
 
@@ -270,9 +272,11 @@ Deno.test("further answers and sound, which the dialect can't say, leave no trac
   assert.equal(response.status, "completed");
 });
 
-Deno.test("reasoning is done when its block ends, so that its seal doesn't wait", () => {
+Deno.test("sealed reasoning is done when its block ends, so that its seal doesn't wait", () => {
   const encoder = createStreamEncoder(contextOf());
-  const told = [start, ...block(0, { kind: "reasoning" }, "hm")]
+  const opaque = { dialect: "messages", kind: "signature", value: "SIG" } as const;
+  const [begin, piece, end] = block(0, { kind: "reasoning" }, "hm");
+  const told = [start, begin!, piece!, { ...end, opaque } as CanonicalEvent]
     .map((event) => encoder.encode(event));
   assert.match(told.at(-1)!, /response\.output_item\.done/);
 });

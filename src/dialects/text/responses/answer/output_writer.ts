@@ -150,7 +150,8 @@ export class OutputWriter {
     this.#block?.writer.end(isHidden ? undefined : opaque);
     if (this.#block?.isUnannounced) this.#announce();
     this.#block = undefined;
-    if (this.#open?.item.type === "reasoning") this.#closeItem("completed");
+    // Reasoning without a seal may have been cut short.
+    if (opaque && this.#open?.item.type === "reasoning") this.#closeItem("completed");
     if (!this.#takesTurns) this.#next();
   }
 
