@@ -34,7 +34,8 @@ Deno.test("an item without a type is a reference by its id, else a message that 
 Deno.test("of web searches that items offer again, the last one counts", () => {
   const search = { type: "web_search" };
   const again = { type: "additional_tools", role: "developer", tools: [search] };
-  const { webSearch, unsupported } = decode({ input: [again, user, again], tools: [search] });
+  const cached = { ...search, external_web_access: false };
+  const { webSearch, unsupported } = decode({ input: [again, user, again], tools: [cached] });
   assert.deepEqual([webSearch?.path, unsupported], ["input[2].tools[0]", []]);
 });
 

@@ -34,14 +34,13 @@ export function readTools(
 ): Tools {
   const unsupported: UnsupportedField[] = [];
   let search: WebSearch | undefined;
+  let isCacheOnly = false;
   const tools = offered.flatMap(({ tool, type, path, namespace }) => {
     if (type === "function") return [readFunction(tool, path, namespace, names)];
     if (type === "custom") return [readCustom(tool, path, namespace, names)];
     if (isSearchType(type) && (!search || isAgain(path))) {
       search = readSearchTool(tool, path);
-      if (tool.external_web_access === false) {
-        unsupported.push({ path: `${path}.external_web_access`, value: false, weight: "hint" });
-      }
+      isCacheOnly = tool.external_web_access === false;
       return [];
     }
     if (type === "tool_search" && isClientSearch(tool)) {
@@ -56,6 +55,10 @@ export function readTools(
     unsupported.push({ path, value: tool, weight: weightOf(tool) });
     return [];
   });
+  if (search && isCacheOnly) {
+    const path = `${search.path}.external_web_access`;
+    unsupported.push({ path, value: false, weight: "hint" });
+  }
   const { toolChoice, webSearch } = readToolChoice(choice, {
     offered,
     search,
