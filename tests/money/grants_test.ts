@@ -99,7 +99,7 @@ Deno.test("a balance beyond what the ledger holds is refused in words, and stays
   assert.ok(refused.length >= 1);
   for (const { exitCode, lines } of refused) {
     assert.equal(exitCode, 1);
-    assert.match(lines[0]!, /more than an account can hold/);
+    assert.match(lines[0]!, /beyond what an account can hold/);
   }
   assert.equal(await balance("rich"), `${results.length - refused.length}000000000.000000000`);
 });

@@ -161,7 +161,7 @@ export async function credit(
   ];
   const [row] = await database.query(addCredit, values).catch((thrown) => {
     if (codeOf(thrown) !== numberOutOfRange) throw thrown;
-    throw new Error("The balance would be more than an account can hold.", { cause: thrown });
+    throw new Error("The balance would be beyond what an account can hold.", { cause: thrown });
   });
   if (row) {
     await writeAudit(database, more.audit);
