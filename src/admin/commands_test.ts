@@ -117,6 +117,7 @@ const unusedDeps = {
   vendorKeysChanged: unused,
   journalStatus: unused,
   ledger: unusedLedger,
+  recallCredit: unused,
   showCredit: unused,
   people: { invite: unused },
   newId: unused,

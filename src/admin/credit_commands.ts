@@ -23,11 +23,13 @@ export interface CreditDeps {
   accounts: AccountStore;
   ledger: Ledger;
   clock: Clock;
+  /** Makes this process give back what it holds of an account's credit. */
+  recallCredit: (accountId: number) => void;
   /** Returns the account's present credit, with this process's calls included. */
   showCredit: (accountId: number) => Promise<Credit>;
 }
 
-/** `credits grant`, `credits deduct` and `credits show`; amounts are decimal strings in USD with nine decimals. */
+/** The commands `credits …`; amounts are decimal strings in USD with nine decimals. */
 export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
     summary: "Adds credit to an account.",

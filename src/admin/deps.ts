@@ -4,9 +4,11 @@ import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { AdminDeps } from "./commands.ts";
 
+type Derived = "scopes" | "vendorKeysChanged" | "keysChanged" | "recallCredit" | "showCredit";
+
 /** Builds the dependencies of the commands from a server's services. */
 export function adminDepsOf(
-  services: Omit<AdminDeps, "scopes" | "vendorKeysChanged" | "keysChanged" | "showCredit"> & {
+  services: Omit<AdminDeps, Derived> & {
     keyCache?: KeyCache;
     storedKeys?: VendorKeyCache;
     reservations?: Reservations;
@@ -17,6 +19,7 @@ export function adminDepsOf(
     scopes: scopesOf(services.registry),
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),
     keysChanged: (ids) => services.keyCache?.evict(ids),
+    recallCredit: (accountId) => services.reservations?.recall(accountId),
     async showCredit(accountId) {
       await services.flushRecords({ timeoutMs: Infinity });
       return await (services.reservations ?? services.ledger).show(accountId);

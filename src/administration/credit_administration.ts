@@ -24,8 +24,10 @@ export function grantAmount(text: string): bigint {
  * `operationId`. Returns the credit afterwards.
  */
 export async function changeCredit(
-  { ledger, showCredit }: {
+  { ledger, recallCredit, showCredit }: {
     ledger: Pick<Ledger, "grant" | "adjust">;
+    /** Makes this process give back what it holds of an account's credit. */
+    recallCredit: (accountId: number) => void;
     /** Returns the account's current credit, including this process's calls. */
     showCredit: (accountId: number) => Promise<Credit>;
   },
@@ -40,6 +42,8 @@ export async function changeCredit(
     await ledger.grant(account.id, nanos, { ...more, audit: note("credit.granted") });
   } else {
     await ledger.adjust(account.id, -nanos, { ...more, audit: note("credit.deducted") });
+    // Other processes see within about a second that the balance no longer covers their leases.
+    recallCredit(account.id);
   }
   return await showCredit(account.id);
 }

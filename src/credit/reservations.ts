@@ -20,6 +20,8 @@ export interface Reservations {
   reserve(accountId: number, boundNanos: bigint): Promise<Reservation>;
   /** Returns the account's credit, with this process's calls under way as they are now. */
   show(accountId: number): Promise<Credit>;
+  /** Gives back at once the credit that no call has reserved, since the balance has shrunk. */
+  recall(accountId: number): void;
   /** Renews leases and gives back idle credit; to be called about every second. */
   tick(): Promise<void>;
   /** Gives back all free credit. Calls under way may still settle. */
@@ -56,6 +58,7 @@ export function createReservations(deps: ReservationsDeps): Reservations {
       const reservedNanos = others.reservedNanos + balances.inFlightNanos(accountId);
       return { ...others, reservedNanos };
     },
+    recall: (accountId) => balances.recall(accountId),
     tick: () => balances.tick(),
     close: () => balances.close(),
   };

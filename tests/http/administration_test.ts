@@ -215,7 +215,7 @@ Deno.test("a grant made by mistake is taken back once, below zero if it was spen
     const path = `/api/v1/admin/credits/${what}`;
     const answer = await service.post(path, { usd, account_id: id }, {
       authorization: `Bearer ${keys.admin.key}`,
-      "x-request-id": `mistake-${what}`,
+      "x-request-id": `mistake-${what}-${usd}`,
     });
     return (await answer.json()).balance_usd;
   };
@@ -232,6 +232,18 @@ Deno.test("a grant made by mistake is taken back once, below zero if it was spen
     ["adjust", "-450.000000000"],
     ["grant", "500.000000000"],
   ]);
+  const made = await service.admin("key", "create", "--name", "spent", "--account", "mistaken");
+  const { key } = made.json as { key: string };
+  const call = async () =>
+    (await service.post("/chat/v1/chat/completions", {
+      model: "openai/gpt-5-mini",
+      messages: [{ role: "user", content: "Say hello." }],
+    }, { authorization: `Bearer ${key}` })).status;
+  await change("grants", "100");
+  assert.equal(await call(), 200);
+  // What was leased ahead for that call pays for no other.
+  await change("deductions", "100");
+  assert.equal(await call(), 402);
 });
 
 Deno.test("a key that the API made, capped and revoked is one to every endpoint at once", async () => {

@@ -33,6 +33,7 @@ export interface AdminAccountDeps {
   apiKeys: Pick<ApiKeyStore, "list">;
   keysChanged: (ids: readonly string[]) => void;
   ledger: Pick<Ledger, "grant" | "adjust">;
+  recallCredit: (accountId: number) => void;
   showCredit: (accountId: number) => Promise<Credit>;
   creditHistory: CreditHistory;
   idempotency: Idempotency;
