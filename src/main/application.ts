@@ -66,7 +66,7 @@ import type { Config } from "./config.ts";
 import type { LoopWatch } from "../base/loop_watch.ts";
 import { type Admission, createAdmission } from "../overload/admission.ts";
 import { type LoopWork, watchLoad } from "./load.ts";
-import type { Question } from "../workers/channel.ts";
+import type { Question, QuestionTerms } from "../workers/channel.ts";
 import { noSiblings, onlySeat, type Siblings, type WorkerSeat } from "../workers/parent_link.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
@@ -125,7 +125,7 @@ export interface Services extends RefusalServices {
   /** The other workers on this port. */
   siblings: Siblings;
   /** Answers the questions of the other workers. */
-  answerWorkers: (question: Question, accountId?: number) => Promise<unknown>;
+  answerWorkers: (question: Question, terms: QuestionTerms) => Promise<unknown>;
   /** Resolves if calls can be accepted; rejects otherwise. */
   ready: () => Promise<void>;
   /** Recovers the journal and leases of an earlier run. Part of `start`. */
@@ -306,7 +306,7 @@ function createRecording(
     masterKey: core.masterKey,
     recordedForms: [...Object.values(dialects), ...Object.values(operations)],
     ...{ payloadMaxBytes, mediaInlineBytes, storedBytesPerDay },
-    flushOthers: async (accountId) => void await core.siblings.ask("flush", accountId),
+    flushOthers: async (terms) => void await core.siblings.ask("flush", terms),
     vendorLabel,
   });
   const { flushRecords } = records;
@@ -314,7 +314,7 @@ function createRecording(
     ...{ store: createStoredResponses(database), clock, isErased },
     waits: database.kind === "embedded" ? [] : waitsForOthers({
       isShared: (accountId) => rateLimiter.isShared(accountId),
-      flushOthers: (accountId) => core.siblings.ask("flush", accountId),
+      flushOthers: (terms) => core.siblings.ask("flush", terms),
       pause,
     }),
   });

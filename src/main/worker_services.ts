@@ -1,6 +1,7 @@
 import type { Log } from "../base/log.ts";
 import { claimProcessDir, readProcessId } from "../database/data_dir.ts";
 import type { ErasureServices } from "../erasure/wire.ts";
+import { createFlushRecords } from "../records/flush_records.ts";
 import { segmentNames } from "../records/journal/files.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
 import { moveAside } from "../records/journal/rejected.ts";
@@ -8,7 +9,7 @@ import { journalStatusFromJson, sumOfJournals } from "../records/journal/status.
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import type { Question } from "../workers/channel.ts";
+import type { Question, QuestionTerms } from "../workers/channel.ts";
 import type { Siblings, WorkerSeat } from "../workers/parent_link.ts";
 import type { Config } from "./config.ts";
 import { journalStatusOf } from "./service_metrics.ts";
@@ -46,16 +47,17 @@ export function createWorkerServices(
   },
 ) {
   const { recorder, erasure, metrics, siblings } = deps;
-  const answers: Readonly<Record<Question, (accountId?: number) => Promise<unknown>>> = {
-    flush: (accountId) => recorder.drain(accountId),
+  const flushOwn = createFlushRecords({ recorder });
+  const answers: Readonly<Record<Question, (terms: QuestionTerms) => Promise<unknown>>> = {
+    flush: (terms) => flushOwn({ timeoutMs: Infinity, ...terms }),
     compact: () => erasure.leaveNoErasedText(),
     journal: () => journalStatusOf(deps),
     metrics: () => metrics.snapshot(),
   };
   return {
     siblings,
-    answerWorkers: async (question: Question, accountId?: number): Promise<unknown> =>
-      await answers[question](accountId) ?? null,
+    answerWorkers: async (question: Question, terms: QuestionTerms): Promise<unknown> =>
+      await answers[question](terms) ?? null,
     async journalStatus() {
       const others = await siblings.ask("journal");
       return sumOfJournals([await journalStatusOf(deps), ...others.map(journalStatusFromJson)]);

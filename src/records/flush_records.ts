@@ -2,6 +2,11 @@ import { type SetTimer, within } from "../base/deadline.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Recorder } from "./recorder.ts";
 
+interface FlushOptions {
+  timeoutMs?: number;
+  accountId?: number;
+}
+
 /**
  * Resolves when every call that this program and its other workers have answered so far is in the
  * store, so that a read that begins now includes it. Throws `store_unavailable` if the store is
@@ -10,24 +15,24 @@ import type { Recorder } from "./recorder.ts";
  * session of the database has locked.
  */
 export type FlushRecords = (
-  options?: { timeoutMs?: number; accountId?: number },
+  options?: FlushOptions,
 ) => Promise<void>;
 
 const readTimeoutMs = 10_000;
 
 export function createFlushRecords({ recorder, flushOthers, setTimer }: {
   recorder: Pick<Recorder, "drain">;
-  flushOthers?: ((accountId?: number) => Promise<void>) | undefined;
+  flushOthers?: ((options: FlushOptions) => Promise<void>) | undefined;
   setTimer?: SetTimer;
 }): FlushRecords {
-  const drain = flushOthers === undefined
-    ? (accountId?: number, signal?: AbortSignal) => recorder.drain(accountId, signal)
-    : async (accountId?: number, signal?: AbortSignal) =>
-      void await Promise.all([recorder.drain(accountId, signal), flushOthers(accountId)]);
-  return async ({ timeoutMs = readTimeoutMs, accountId } = {}) => {
-    if (timeoutMs === Infinity) return await drain(accountId);
+  const drain = async (options: FlushOptions, signal?: AbortSignal) => {
+    const own = recorder.drain(options.accountId, signal);
+    await (flushOthers ? Promise.all([own, flushOthers(options)]) : own);
+  };
+  return async ({ timeoutMs = readTimeoutMs, ...account } = {}) => {
+    if (timeoutMs === Infinity) return await drain(account);
     const late = new AbortController();
-    const drained = drain(accountId, late.signal);
+    const drained = drain({ ...account, timeoutMs }, late.signal);
     if (await within(timeoutMs, drained, "late", setTimer) === undefined) return;
     // While an account stays locked, its reads would pile up.
     late.abort();

@@ -36,7 +36,7 @@ export interface RecordOptions {
   log: Log;
   pause: (ms: number) => Promise<void>;
   /** Makes the other processes of this program store what they have answered. */
-  flushOthers?: (accountId?: number) => Promise<void>;
+  flushOthers?: Parameters<typeof createFlushRecords>[0]["flushOthers"];
   vendorLabel: VendorLabel;
 }
 

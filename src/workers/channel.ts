@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 
 /**
@@ -7,6 +8,13 @@ import { Fault, messageOf } from "../shared/fault.ts";
 export type Question = "flush" | "compact" | "journal" | "metrics";
 
 const questions: readonly string[] = ["flush", "compact", "journal", "metrics"];
+
+/** Absent: about all accounts; the answer may take any time. */
+export interface QuestionTerms {
+  accountId?: number;
+  /** The other side stops working on the answer, too: nobody waits for it any more. */
+  timeoutMs?: number;
+}
 
 /** A message that gets no answer. */
 export type WorkerNotice =
@@ -21,7 +29,7 @@ export type WorkerNotice =
 
 export type Message =
   | { notice: WorkerNotice }
-  | { id: number; question: Question; accountId?: number }
+  | { id: number; question: Question } & QuestionTerms
   | { id: number; value: unknown }
   | { id: number; failed: Failure };
 
@@ -38,7 +46,7 @@ export interface ChannelDeps {
   /** Called with each notice from the other side. */
   onNotice(notice: WorkerNotice): void;
   /** Answers the other side. A value must survive JSON. */
-  answer(question: Question, accountId?: number): Promise<unknown>;
+  answer(question: Question, terms: QuestionTerms): Promise<unknown>;
 }
 
 /** Questions and notices between the parent and one worker, in both directions. */
@@ -58,15 +66,14 @@ export class Channel {
   }
 
   /**
-   * Asks about all accounts, or about one. Rejects with the other side's error, or with an Error if
-   * it ends before it has answered.
+   * Rejects with the other side's error, or with an Error if it ends before it has answered.
    */
-  ask(question: Question, accountId?: number): Promise<unknown> {
+  ask(question: Question, terms: QuestionTerms = {}): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(gone());
     const id = ++this.#lastId;
     const asked = Promise.withResolvers<unknown>();
     this.#asked.set(id, asked);
-    this.#send({ id, question, ...accountId !== undefined && { accountId } });
+    this.#send({ ...terms, id, question });
     return asked.promise;
   }
 
@@ -77,8 +84,11 @@ export class Channel {
     if ("notice" in sent) return this.#deps.onNotice(sent.notice as WorkerNotice);
     if (typeof sent.id !== "number") return;
     if (typeof sent.question === "string") {
-      const accountId = typeof sent.accountId === "number" ? sent.accountId : undefined;
-      return void this.#answer(sent.id, sent.question, accountId);
+      const terms = defined({
+        accountId: numberOf(sent.accountId),
+        timeoutMs: numberOf(sent.timeoutMs),
+      });
+      return void this.#answer(sent.id, sent.question, terms);
     }
     const asked = this.#asked.get(sent.id);
     this.#asked.delete(sent.id);
@@ -93,10 +103,10 @@ export class Channel {
     this.#asked.clear();
   }
 
-  async #answer(id: number, question: string, accountId?: number): Promise<void> {
+  async #answer(id: number, question: string, terms: QuestionTerms): Promise<void> {
     try {
       if (!questions.includes(question)) throw new Error(`no such question: ${question}`);
-      this.#send({ id, value: await this.#deps.answer(question as Question, accountId) });
+      this.#send({ id, value: await this.#deps.answer(question as Question, terms) });
     } catch (thrown) {
       this.#send({ id, failed: failureOf(thrown) });
     }
@@ -111,6 +121,10 @@ export class Channel {
       this.close();
     }
   }
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 function failureOf(thrown: unknown): Failure {

@@ -26,8 +26,9 @@ Deno.test("questions get the answers that belong to them, in whatever order they
     question === "flush" ? slow.promise : Promise.resolve({ is: question, of })
   );
   const first = near.ask("flush");
-  assert.deepEqual(await near.ask("journal"), { is: "journal" });
-  assert.deepEqual(await near.ask("journal", 7), { is: "journal", of: 7 });
+  assert.deepEqual(await near.ask("journal"), { is: "journal", of: {} });
+  const terms = { accountId: 7, timeoutMs: 50 };
+  assert.deepEqual(await near.ask("journal", terms), { is: "journal", of: terms });
   slow.resolve("stored");
   assert.equal(await first, "stored");
 });

@@ -1,4 +1,10 @@
-import { Channel, type ChannelDeps, type Question, type WorkerNotice } from "./channel.ts";
+import {
+  Channel,
+  type ChannelDeps,
+  type Question,
+  type QuestionTerms,
+  type WorkerNotice,
+} from "./channel.ts";
 
 /** Which worker this process is; 1 of 1 without `WORKERS`. */
 export interface WorkerSeat {
@@ -16,7 +22,7 @@ export interface Siblings {
    * Returns the answers of all others; a worker that ends meanwhile is left out. Rejects if one of
    * them fails.
    */
-  ask(question: Exclude<Question, "metrics">, accountId?: number): Promise<unknown[]>;
+  ask(question: Exclude<Question, "metrics">, terms?: QuestionTerms): Promise<unknown[]>;
   /** The metrics of all workers as one text; undefined without others. */
   readonly metrics: (() => Promise<string>) | undefined;
 }

@@ -2,7 +2,13 @@ import type { Clock } from "../base/clock.ts";
 import { type SetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { MetricSnapshot } from "../shared/metrics.ts";
-import { Channel, type Message, type Question, type WorkerNotice } from "./channel.ts";
+import {
+  Channel,
+  type Message,
+  type Question,
+  type QuestionTerms,
+  type WorkerNotice,
+} from "./channel.ts";
 import { MetricSums } from "./metric_sums.ts";
 import { RestartPauses } from "./restart_pauses.ts";
 
@@ -150,7 +156,7 @@ export class WorkerGroup {
     const channel = new Channel({
       send: (message) => process.send(message),
       onNotice: (notice) => takeNotice(running, notice, clock.monotonicMs()),
-      answer: (question, accountId) => this.#answer(seat, question, accountId),
+      answer: (...asked) => this.#answer(seat, ...asked),
     });
     const process = this.#deps.spawn(seat.index, greets, {
       message: (message) => channel.take(message),
@@ -195,13 +201,13 @@ export class WorkerGroup {
    * Answers a worker's question by asking all others; for metrics, all workers. One that ends
    * meanwhile is left out.
    */
-  async #answer(asking: Seat, question: Question, accountId?: number): Promise<unknown> {
+  async #answer(asking: Seat, question: Question, terms: QuestionTerms): Promise<unknown> {
     if (question === "metrics") return await this.#metrics();
     const others = this.#seats.filter((seat) => seat !== asking);
     const answers = await Promise.all(others.map(async ({ running }) => {
       if (!running?.isReady) return [];
       try {
-        return [await running.channel.ask(question, accountId)];
+        return [await running.channel.ask(question, terms)];
       } catch (thrown) {
         // The failure of a worker is passed on to the one that asked; a worker that is gone has
         // nothing left to answer for.

@@ -44,8 +44,8 @@ class FakeWorker {
     this.events.message({ id: asked.id, failed: { message: reason } });
   }
 
-  ask(id: number, question: string, accountId?: number): void {
-    this.events.message({ id, question, accountId });
+  ask(id: number, question: string, terms = {}): void {
+    this.events.message({ id, question, ...terms });
   }
 
   answerTo(id: number): Message | undefined {
@@ -211,10 +211,12 @@ Deno.test("a worker that becomes ready during a stop doesn't complete the start"
 
 Deno.test("a question goes to the others, and who ends meanwhile is left out", async () => {
   const { spawned } = await started(3);
-  spawned[0]!.ask(5, "flush", 7);
+  spawned[0]!.ask(5, "flush", { accountId: 7, timeoutMs: 50 });
   await settle();
   assert.equal(spawned[0]!.got.length, 0);
-  assert.deepEqual(spawned[1]!.got, [{ id: 1, question: "flush", accountId: 7 }]);
+  assert.deepEqual(spawned[1]!.got, [
+    { id: 1, question: "flush", accountId: 7, timeoutMs: 50 },
+  ]);
   spawned[1]!.answer("stored");
   spawned[2]!.end(null, "SIGKILL");
   await settle();

@@ -48,14 +48,15 @@ export type Wait = (accountId: number) => Promise<boolean>;
  */
 export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
   isShared: (accountId: number) => Promise<boolean>;
-  flushOthers: (accountId: number) => Promise<unknown>;
+  flushOthers: (options: { accountId: number; timeoutMs: number }) => Promise<unknown>;
   pause: (ms: number) => Promise<void>;
   setTimer?: SetTimer;
 }): Wait[] {
   const written: Wait = async (accountId) => {
     if (!await isShared(accountId)) return false;
     // If a worker fails or ends meanwhile, others write what it has answered: the search goes on.
-    const flushed = flushOthers(accountId).catch(() => {}).then(() => "written" as const);
+    const flushing = flushOthers({ accountId, timeoutMs: flushMs });
+    const flushed = flushing.catch(() => {}).then(() => "written" as const);
     if (await within(flushMs, flushed, "late", setTimer) === "written") return true;
     // The late worker may hold the response, so it can't be reported as missing.
     throw new Fault("store_unavailable", {
