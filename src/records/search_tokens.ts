@@ -255,6 +255,7 @@ function unescape(written: string): string {
   }
 }
 
+/** Whether the phrase says more than its words, which may be anywhere in a text. */
 function isRun(phrase: string): boolean {
-  return /\S[^\p{L}\p{N}]+\S/u.test(phrase);
+  return /\S[^\p{L}\p{N}]+\S/u.test(phrase) || [...textWords(phrase)].length > 1;
 }

@@ -84,4 +84,6 @@ Deno.test("what stands in quotes is a phrase, if it is more than a word", () => 
     tokens: ["the", "order", "is", "late", "now"],
     phrases: ["order is late"],
   });
+  // In a script without spaces, the pairs of a phrase might be anywhere.
+  assert.deepEqual(searchTerms('"東京" "東京都" "K京"').phrases, ["東京都", "K京"]);
 });

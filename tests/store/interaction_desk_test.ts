@@ -109,6 +109,35 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "a phrase of a script without spaces is found in its order, whole",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const begin = "注文した商品の配送が遅れています";
+    const texts = {
+      txn_1: `${begin}ので返金`,
+      txn_2: `${begin}から交換`,
+      txn_3: "東京都",
+      txn_4: "京都と東京",
+    };
+    await createAnalyticsStore(database).insert(
+      Object.entries(texts).map(([id, content], n) =>
+        interaction(accountId, id, {
+          createdAt: new Date(end - n * hour),
+          requestText: JSON.stringify({ content }),
+          responseText: null,
+        })
+      ),
+    );
+    const found = (search: string) =>
+      ids(database, accountId, { accountId, order: "newest", limit: 40, search });
+    assert.deepEqual(await found(`"${texts.txn_1}"`), ["txn_1"]);
+    assert.deepEqual(await found(`"${texts.txn_2}"`), ["txn_2"]);
+    assert.deepEqual(await found("東京都"), ["txn_3", "txn_4"]);
+    assert.deepEqual(await found('"東京都"'), ["txn_3"]);
+  },
+);
+
 eachDatabase("a page searches a year and says so; the next one goes on", async (database) => {
   const accountId = await newAccount(database);
   const ages = [...Array.from({ length: 100 }, (_, n) => n), 500 * 24, 1000 * 24];
