@@ -17,13 +17,15 @@ export interface LeaseTable<Owner> {
   lock(tx: Queryable, owners: readonly Owner[], wait: LockWait): Promise<readonly SqlRow[]>;
   /**
    * Deletes those leases of locked owners that match the condition, and subtracts their amounts
-   * from the owners' sums. Leaves out leases that others have locked. Returns `amount_nanos` of each.
+   * from the owners' sums. `wait` is for leases that others have locked. Returns `amount_nanos` of
+   * each.
    */
   remove(
     tx: Queryable,
     condition: string,
     values: readonly string[],
     owners: readonly Owner[],
+    wait: LockWait,
   ): Promise<readonly SqlRow[]>;
 }
 
@@ -38,8 +40,8 @@ interface HeldLease {
  * the same order as by a charge that is posted meanwhile. A renewal changes no sum and waits for
  * nobody, so that one locked owner doesn't keep the leases of others from being renewed. Leases are
  * taken back from all owners that are free at once, then from each of the others, so that no owner
- * stays locked while another one is waited for. After one that stays locked for five seconds, those
- * that are still locked are left to the sweep of expired leases.
+ * stays locked while another one is waited for. After one that stays locked for five seconds, itself
+ * or in its leases, those that are still locked are left to the sweep of expired leases.
  */
 export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<Owner>) {
   const takeBack = async (condition: string, values: readonly string[]) => {
@@ -48,23 +50,26 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
       database.transaction(async (tx) => {
         await tx.query(`set local lock_timeout = ${longestLockMs}`);
         const locked = (await table.lock(tx, owners, wait)).map(table.ownerOf);
-        pushAll(returned, await table.remove(tx, condition, values, locked));
-        return new Set(locked.map(keyOf));
+        return await table.remove(tx, condition, values, locked, wait);
       });
-    const rows = await database.query(
-      `select distinct ${table.ownerColumns} from ${table.name} where ${condition}`,
-      values,
-    );
-    const owners = rows.map(table.ownerOf);
-    if (owners.length > 0) {
-      const done = await takeFrom(owners, "skip locked");
+    const owners = async () => {
+      const rows = await database.query(
+        `select distinct ${table.ownerColumns} from ${table.name} where ${condition}`,
+        values,
+      );
+      return rows.map(table.ownerOf);
+    };
+    const all = await owners();
+    if (all.length > 0) {
+      pushAll(returned, await takeFrom(all, "skip locked"));
       let wait: LockWait = "";
-      for (const owner of owners) {
-        if (done.has(keyOf(owner))) continue;
-        await takeFrom([owner], wait).catch((thrown) => {
+      for (const owner of await owners()) {
+        try {
+          pushAll(returned, await takeFrom([owner], wait));
+        } catch (thrown) {
           if (codeOf(thrown) !== lockNotAvailable) throw thrown;
           wait = "skip locked";
-        });
+        }
       }
     }
     const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
@@ -98,10 +103,6 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
 }
 
 const longestLockMs = 5_000;
-
-function keyOf(owner: unknown): string {
-  return JSON.stringify(owner);
-}
 
 /** Reads how much was taken from an owner's sum, and how much of the sum is left. */
 export function readTaken(row: SqlRow) {

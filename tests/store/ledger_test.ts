@@ -262,6 +262,20 @@ onPostgres("a lease whose own row stays locked is left out, and no other one", a
   assert.deepEqual(await ledger.check(), []);
 });
 
+onPostgres("a lease that is just being renewed is taken back after that", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  await ledger.take(request(accountId));
+  const locked = Promise.withResolvers<void>();
+  const renewed = db.transaction(async (tx) => {
+    await tx.query("select from leases for update");
+    locked.resolve();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  });
+  await locked.promise;
+  assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
+  await renewed;
+});
+
 eachDatabase("a charge to an account that never had credit is owed", async (db) => {
   const [ledger, accountId] = await opened(db, 0n);
   await ledger.post([{ interactionId: "a", accountId, leaseId: null, chargedNanos: 3n }]);

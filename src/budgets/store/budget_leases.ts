@@ -176,14 +176,14 @@ const budgetLeases: LeaseTable<BudgetPeriod> = {
   lock: lockPeriods,
   // Of these periods only: a lease of another one may have expired meanwhile, and whoever has
   // locked that period may wait for its leases.
-  remove: (tx, which, values, periods) =>
+  remove: (tx, which, values, periods, wait) =>
     tx.query(
       `with free as (
          select id from budget_leases where ${which} and (budget_id, starts_at) in (
            select * from unnest($${values.length + 1}::text[], $${
         values.length + 2
       }::timestamptz[]))
-         for update skip locked
+         for update ${wait}
        ), gone as (
          delete from budget_leases l using free where l.id = free.id
          returning l.budget_id, l.starts_at, l.amount_nanos

@@ -139,8 +139,8 @@ const accountLeases: LeaseTable<number> = {
   ownerColumns: "account_id",
   ownerOf: (row) => Number(row.account_id),
   lock: lockAccounts,
-  remove: (tx, which, values, accountIds) =>
-    tx.query(returnLeases(which, values.length + 1), [...values, accountIds]),
+  remove: (tx, which, values, accountIds, wait) =>
+    tx.query(returnLeases(which, values.length + 1, wait), [...values, accountIds]),
 };
 
 /** Writes a grant or an adjustment, also as part of a transaction; returns the new balance. */

@@ -1,5 +1,7 @@
 /** The ledger's larger statements; each keeps entries, sums and leases together. */
 
+import type { LockWait } from "../../database/lease_table.ts";
+
 /** $1 account, $2 kind, $3 amount, $4 note, $5 operation, $6 interaction. No row: done before. */
 export const addCredit = `with entry as (
     insert into ledger_entries
@@ -89,12 +91,12 @@ export const postSettlements = `with posted as (
 
 /**
  * The statement that gives the leases selected by `which` back to their accounts, which are locked
- * and whose ids are parameter `$accounts`. A lease that another session has locked is left out.
+ * and whose ids are parameter `$accounts`.
  */
-export function returnLeases(which: string, accounts: number): string {
+export function returnLeases(which: string, accounts: number, wait: LockWait): string {
   return `with free as (
     select id from leases where ${which} and account_id = any($${accounts}::bigint[])
-    for update skip locked
+    for update ${wait}
   ), gone as (
     delete from leases l using free where l.id = free.id
     returning l.id, l.account_id, l.amount_nanos
