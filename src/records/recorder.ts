@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
 import {
@@ -51,6 +52,7 @@ export interface Recorder {
 export interface RecorderDeps {
   store: Pick<InteractionStore, "insert">;
   log: Log;
+  clock?: Pick<Clock, "monotonicMs">;
   /** Waits between attempts during an outage, and for more records; a timer in production. */
   pause: (ms: number) => Promise<void>;
   /** Records wait this long for others, unless a read wants them; default 0. */
@@ -82,6 +84,7 @@ const longestLockMs = 1000;
 const firstLockMs = 20;
 /** Full batches of other accounts between two tries of accounts that are set apart. */
 const batchesBetweenTries = 4;
+const quietMs = 30_000;
 const firstDelayMs = 50;
 const longestDelayMs = 2000;
 
@@ -106,6 +109,8 @@ class QueueRecorder implements Recorder {
   #wasFreed = false;
   /** Whether the log has it that records wait for a lock. */
   #isHeldUp = false;
+  /** Until when the log gets no line about another lock: under load, records wait for each other's. */
+  #quietUntilMs = -Infinity;
   #closed = false;
   #rejected = 0;
   #unsaved = 0;
@@ -337,9 +342,15 @@ class QueueRecorder implements Recorder {
     this.#away = undefined;
   }
 
-  /** One line while records of any account are held up, and one when none are any more. */
+  /**
+   * One line while records of any account are held up, and one when none are any more; at most one
+   * of each in half a minute.
+   */
   #noteHeldUp({ accounts = [], length: waiting }: RecordGroup): void {
     if (this.#isHeldUp || accounts.length !== 1) return;
+    const nowMs = (this.#deps.clock ?? systemClock).monotonicMs();
+    if (nowMs < this.#quietUntilMs) return;
+    this.#quietUntilMs = nowMs + quietMs;
     this.#isHeldUp = true;
     this.#deps.log.warn(
       "an account's records wait for rows that another session of the database has locked",

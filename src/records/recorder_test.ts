@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { FakeClock } from "../base/clock.ts";
 import type { Log, LogFields } from "../base/log.ts";
 import { Fault } from "../shared/fault.ts";
 import type { InsertOptions, Interaction, InteractionStore } from "../shared/interaction.ts";
@@ -8,7 +9,7 @@ import { createRecorder, type SpillSpace } from "./recorder.ts";
 type Inserting = (rows: readonly Interaction[], options?: InsertOptions) => void | Promise<void>;
 
 /** A store that notes its batches; `inserting` decides how one ends. */
-function setup(space?: Partial<SpillSpace>, lingerMs = 0) {
+function setup(space?: Partial<SpillSpace>, lingerMs = 0, clock = new FakeClock()) {
   const stored: string[] = [];
   const seen = new Set<string>();
   const batches: number[] = [];
@@ -42,6 +43,7 @@ function setup(space?: Partial<SpillSpace>, lingerMs = 0) {
   const recorder = createRecorder({
     store,
     log,
+    clock,
     pause,
     lingerMs,
     stored: (ids) => settled.push(...ids),
@@ -432,6 +434,34 @@ Deno.test("records of an account that stays locked hold up no others, and are wr
   assert.equal(lines.length, 2);
   assert.match(lines[0]!, /^warn an account's records wait .*"account":(3|77)/);
   assert.match(lines[1]!, /^info the records that waited/);
+});
+
+Deno.test("records that are held up again and again are two lines in half a minute", async () => {
+  const clock = new FakeClock();
+  const { recorder, control, lines } = setup(undefined, 0, clock);
+  const { locked, waits } = lockedRows(control, 1);
+  const holdUp = async (name: string) => {
+    locked.add(1);
+    const tries = waits.length;
+    recorder.record(interactionRow(name, { accountId: 1 }));
+    while (waits.length < tries + 3) await turns();
+    clock.advance(5_000);
+  };
+  for (const name of ["a", "b", "c"]) {
+    await holdUp(name);
+    locked.clear();
+    await recorder.drain();
+  }
+  assert.deepEqual(lines.map((line) => line.split(" ")[0]), ["warn", "info"]);
+  await holdUp("d");
+  assert.equal(lines.length, 2);
+  clock.advance(10_000);
+  const tries = waits.length;
+  while (waits.length < tries + 2) await turns();
+  assert.equal(lines.length, 3, "a lock that stays is logged late, but it is");
+  locked.clear();
+  await recorder.drain();
+  assert.deepEqual(lines.map((line) => line.split(" ")[0]), ["warn", "info", "warn", "info"]);
 });
 
 Deno.test("a drain waits for records of a locked account, but not where it is about another one", async () => {

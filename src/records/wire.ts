@@ -62,6 +62,7 @@ export function createRecordServices(options: RecordOptions) {
       tries,
     }),
     log,
+    clock,
     pause,
     lingerMs,
     stored: (ids) => journal.stored(ids),
