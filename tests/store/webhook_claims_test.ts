@@ -1,5 +1,6 @@
 /** Which event a process takes next, of those that wait for webhooks, and which row it locks. */
 import assert from "@std/assert";
+import type { Fault } from "../../src/shared/fault.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { type AuditNote, commandLine } from "../../src/audit/audit.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
@@ -223,6 +224,33 @@ onPostgres(
     }
   },
 );
+
+onPostgres("an event whose row stays locked waits for the next run, and holds up no other", async (
+  database,
+) => {
+  await addHook(database);
+  const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+  const both = ["vendor-a", "vendor-b"];
+  await store.note(noon, both);
+  const later = new Date(noon.getTime() + 60_000);
+  await store.note(later, []);
+  const count = async () => (await database.query("select from webhook_deliveries")).length;
+  assert.equal(await count(), 4);
+  let isOver = false;
+  const noting = await database.transaction(async (tx) => {
+    await tx.query("select from vendor_states where label = 'vendor-a' for update");
+    const noting = store.note(later, both).catch((thrown) => thrown).finally(() => isOver = true);
+    for (const endMs = Date.now() + 20_000; !isOver && Date.now() < endMs;) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.ok(isOver, "the run waits for the locked row");
+    return { noting };
+  });
+  assert.equal((await noting.noting as Fault).code, "store_unavailable");
+  assert.equal(await count(), 5);
+  await store.note(later, both);
+  assert.equal(await count(), 6);
+});
 
 eachDatabase("an event that can't be stored, as at a locked budget, keeps no other back", async (
   database,

@@ -132,6 +132,9 @@ async function list(
   }));
 }
 
+/** How long an event waits for a row that another session has locked; then it is left for the next run. */
+const longestLockMs = 1_000;
+
 async function note(database: Database, now: Date, down: readonly string[]): Promise<void> {
   const rows = await database.query("select distinct account_id, events from webhooks", []);
   if (rows.length === 0) return;
@@ -143,7 +146,10 @@ async function note(database: Database, now: Date, down: readonly string[]): Pro
   // Each by itself: none stays locked while others are waited for, and one that fails, as at a row
   // that stays locked, keeps no other event from being stored.
   const store = (one: (tx: Transaction) => Promise<void>) =>
-    database.transaction(one).catch((thrown) => void failures.push(thrown));
+    database.transaction(async (tx) => {
+      await tx.query(`set local lock_timeout = ${longestLockMs}`);
+      await one(tx);
+    }).catch((thrown) => void failures.push(thrown));
   for (const period of await findReached(database, now, wanting("budget.reached"))) {
     await store((tx) => noteBudget(tx, now, period));
   }
@@ -152,7 +158,9 @@ async function note(database: Database, now: Date, down: readonly string[]): Pro
       await store((tx) => noteCredit(tx, id, now));
     }
   }
-  await store((tx) => noteVendors(tx, down, now));
+  for (const vendor of await findVendors(database, down, now)) {
+    await store((tx) => noteVendor(tx, vendor, now));
+  }
   if (failures.length > 0) throw failures[0];
 }
 
@@ -220,35 +228,52 @@ async function findCreditChanges(database: Queryable, webhookId?: string) {
 /** A vendor is up again when no process has seen it down for this long. */
 const quietMs = 30_000;
 
-async function noteVendors(tx: Queryable, down: readonly string[], at: Date): Promise<void> {
-  if (down.length > 0) {
+/** Finds the vendors that are down now, and those that were and may be up again. */
+async function findVendors(database: Database, down: readonly string[], at: Date) {
+  const rows = await database.query(
+    `select label, label = any($1::text[]) as is_seen from (
+       select unnest($1::text[]) as label
+       union select label from vendor_states where is_down and seen_at < $2
+     ) as v order by label`,
+    [down, quietSince(at)],
+  );
+  return rows.map((row) => ({ label: String(row.label), isSeen: row.is_seen === true }));
+}
+
+function quietSince(at: Date): Date {
+  return new Date(at.getTime() - quietMs);
+}
+
+async function noteVendor(
+  tx: Queryable,
+  { label, isSeen }: { label: string; isSeen: boolean },
+  at: Date,
+): Promise<void> {
+  if (isSeen) {
     await tx.query(
-      `insert into vendor_states (label, is_down, seen_at)
-       select label, false, $2 from unnest($1::text[]) as n(label) order by label
+      `insert into vendor_states (label, is_down, seen_at) values ($1, false, $2)
        on conflict do nothing`,
-      [down, at],
+      [label, at],
     );
   }
   const turned = await tx.query(
     `with seen as (
-       select label, is_down, label = any($1::text[]) as is_seen from vendor_states
-       where label = any($1::text[]) or is_down and seen_at < $3 order by label for update
+       select label, is_down from vendor_states
+       where label = $1 and ($2::boolean or is_down and seen_at < $4) for update
      ), changed as (
-       update vendor_states v set is_down = s.is_seen,
-         seen_at = case when s.is_seen then greatest(v.seen_at, $2) else v.seen_at end
+       update vendor_states v set is_down = $2,
+         seen_at = case when $2 then greatest(v.seen_at, $3) else v.seen_at end
        from seen s where v.label = s.label
      )
-     select label, is_seen from seen where is_down <> is_seen`,
-    [down, at, new Date(at.getTime() - quietMs)],
+     select from seen where is_down <> $2`,
+    [label, isSeen, at, quietSince(at)],
   );
-  await enqueueEvents(
-    tx,
-    turned.map((row) => ({
-      ...{ accountId: "first", at, type: row.is_seen === true ? "vendor.down" : "vendor.up" },
-      key: `vendor ${row.label} ${row.is_seen} ${at.toISOString()}`,
-      data: { vendor: String(row.label) },
-    })),
-  );
+  if (turned.length === 0) return;
+  await enqueueEvents(tx, [{
+    ...{ accountId: "first", at, type: isSeen ? "vendor.down" : "vendor.up" },
+    key: `vendor ${label} ${isSeen} ${at.toISOString()}`,
+    data: { vendor: label },
+  }]);
 }
 
 /**
