@@ -350,7 +350,9 @@ Deno.test("what we ask for on our own and the vendor refuses is left out, and th
       body: { error: { message: "Encrypted content is not supported with this model." } },
     },
   };
-  await using world = await startWorld((_, { model, include, reasoning }) => {
+  const unverified = { message: "The encrypted content gAAA could not be verified." };
+  await using world = await startWorld((_, { model, include, reasoning, input }) => {
+    if (JSON.stringify(input).includes("gAAA")) return { status: 400, body: { error: unverified } };
     const hasSummary = (reasoning as { summary?: string } | undefined)?.summary !== undefined;
     const isRefused = model === "m-1" ? hasSummary : JSON.stringify(include).includes("encrypted");
     return isRefused ? refusals[`x/${model}`] : undefined;
@@ -368,6 +370,15 @@ Deno.test("what we ask for on our own and the vendor refuses is left out, and th
   assert.ok(sealed.includes("reasoning.encrypted_content"), "only what was refused is left out");
   // The next ones are asked without it at once.
   await askBoth(["responses"]);
+  // Reasoning that another vendor sealed; a summary makes the call a translated one.
+  const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAA" };
+  const said = { role: "assistant", content: "Hello." };
+  const question = { role: "user", content: "Hi." };
+  const summarised = await world.service.post("/chat/v1/responses", {
+    ...{ model: "x/m-1", input: [question, thought, said, { type: "compaction_trigger" }] },
+  });
+  assert.equal(summarised.status, 200, await summarised.text());
+  assert.deepEqual(world.asked(), ["responses", "responses"]);
 });
 
 Deno.test("two additions that one model refuses are both left out, of counts too", async () => {

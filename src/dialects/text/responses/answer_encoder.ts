@@ -4,7 +4,7 @@ import type { AnswerContext } from "../../kernel/dialect.ts";
 import { shownUsage } from "../../kernel/shown_usage.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { summaryIn } from "../../kernel/summary.ts";
-import { requestsSeals } from "./conversation/stateless.ts";
+import { recordedSeal, sealFor } from "./conversation/envelope.ts";
 import { writeSummary } from "./conversation/summary.ts";
 import { OutputWriter } from "./answer/output_writer.ts";
 import { responseObject } from "./answer/response_object.ts";
@@ -42,8 +42,7 @@ function writeAnswer(
   const reason = choice?.finish?.reason;
   const writer = new OutputWriter(context.id, () => {}, {
     namespaces: context.request?.namespaces,
-    // A record holds what the answer held.
-    showsSeals: !context.request || requestsSeals(context.body),
+    seal: context.request ? sealFor(context.body) : recordedSeal,
   });
   const isSummary = context.request?.asksForSummary === true;
   for (const event of blockEvents(choice, isSummary, context.id)) writer.add(event);

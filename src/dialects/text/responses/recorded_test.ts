@@ -11,6 +11,7 @@ import {
   encodeStream,
   sealedContext,
 } from "../../../../tests/support/responses_fixtures.ts";
+import { readEnvelope } from "./conversation/envelope.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
 
@@ -69,7 +70,8 @@ function saidBy(answer: CanonicalAnswer): ReturnType<typeof expectedOf> {
     reasoning: texts("reasoning").filter((text) => text !== "").join("\n\n"),
     calls: parts.filter((part) => part.kind === "tool-call")
       .map((part) => [part.id, part.name, part.text]),
-    sealed: parts.map((part) => part.opaque?.value).filter(Boolean),
+    sealed: parts.map(({ opaque }) => opaque && (readEnvelope(opaque.value) ?? opaque).value)
+      .filter(Boolean),
     citations: parts.flatMap((part) => part.citations ?? []).map((one) => one.url),
     usage: answer.usage?.raw,
   };

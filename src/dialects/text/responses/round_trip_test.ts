@@ -6,6 +6,7 @@ import { shownUsage } from "../../kernel/shown_usage.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
+import { readEnvelope } from "./conversation/envelope.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import {
@@ -297,8 +298,9 @@ function essence(answer: CanonicalAnswer) {
     created: answer.created,
     says,
     parts: answer.choices[0]!.parts.map((part) => {
-      const { itemId: _, ...opaque } = part.opaque ?? {};
-      return part.opaque ? { ...part, opaque } : part;
+      if (!part.opaque) return part;
+      const { itemId: _, ...opaque } = readEnvelope(part.opaque.value) ?? part.opaque;
+      return { ...part, opaque };
     }),
     logprobs: answer.choices[0]!.logprobs,
     reason: answer.choices[0]!.finish?.reason,

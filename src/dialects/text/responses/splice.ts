@@ -14,8 +14,8 @@ import { statelessEdits } from "./conversation/stateless.ts";
 
 /**
  * Returns the request's text for a vendor of this dialect: the model replaced, tag lines cut,
- * reasoning in the gateway's envelope removed, which comes from a vendor of another dialect and
- * which this one would refuse, and summaries that the gateway wrote turned into plain text.
+ * reasoning in the gateway's envelope removed, which comes from a translated call and which this
+ * vendor would refuse, and summaries that the gateway wrote turned into plain text.
  */
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {

@@ -11,7 +11,7 @@ import { writeFailure } from "./answer/failure.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 import { OutputWriter } from "./answer/output_writer.ts";
 import { responseObject, type ResponseState } from "./answer/response_object.ts";
-import { requestsSeals } from "./conversation/stateless.ts";
+import { sealFor } from "./conversation/envelope.ts";
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ResponsesStreamEncoder(context);
@@ -43,7 +43,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#writer = new OutputWriter(
       context.id,
       (type, fields) => this.#push(type, fields),
-      { namespaces: context.request.namespaces, showsSeals: requestsSeals(context.body) },
+      { namespaces: context.request.namespaces, seal: sealFor(context.body) },
     );
   }
 

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { contextOf, encodeStream } from "../../../../tests/support/responses_fixtures.ts";
+import { readEnvelope } from "./conversation/envelope.ts";
 import { createStreamEncoder } from "./stream_encoder.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
 
@@ -209,7 +210,7 @@ Deno.test("a failure before the start is one error event", () => {
   assert.equal(event!.code, "upstream_overloaded");
 });
 
-Deno.test("an envelope is always shown, what the vendor sealed only to those who ask for it", () => {
+Deno.test("sealed reasoning travels in an envelope, its own dialect's only to those who ask for it", () => {
   const include = ["reasoning.encrypted_content"];
   const sealed = (dialect: "responses" | "messages", body = {}) =>
     responsesEvents(encodeStream([
@@ -223,6 +224,7 @@ Deno.test("an envelope is always shown, what the vendor sealed only to those who
           dialect,
           kind: dialect === "responses" ? "encrypted_content" : "signature",
           value: "SIG",
+          itemId: "rs_vendor",
         },
       },
       ...block(1, { kind: "text" }, "x"),
@@ -231,7 +233,10 @@ Deno.test("an envelope is always shown, what the vendor sealed only to those who
   const contentOf = (events: ReturnType<typeof sealed>) =>
     (events.at(-1)!.response as { output: Record<string, unknown>[] }).output[0]!
       .encrypted_content as string;
-  assert.equal(contentOf(sealed("responses", { include })), "SIG");
+  // What one vendor of the dialect sealed, another refuses; passed on, an envelope is taken out.
+  assert.deepEqual(readEnvelope(contentOf(sealed("responses", { include }))), {
+    ...{ dialect: "responses", kind: "encrypted_content", value: "SIG", itemId: "rs_vendor" },
+  });
   assert.equal(contentOf(sealed("responses")), undefined);
   assert.match(contentOf(sealed("messages")), /^gwenv1\./);
 });

@@ -1,5 +1,4 @@
 import type { BlockKind, Citation, TokenLogprob } from "../../../kernel/canonical.ts";
-import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 import type { CallerToolName } from "../../../kernel/namespaces.ts";
@@ -11,7 +10,6 @@ import {
   newCodingCall,
 } from "../request/coding_tools.ts";
 import { writeCitation } from "./citations.ts";
-import { writeEnvelope } from "../conversation/envelope.ts";
 import { writeLogprobs } from "./logprobs.ts";
 
 export type Item = Record<string, unknown>;
@@ -25,7 +23,7 @@ export interface OpenBlock {
   readonly part?: { item: Item; text: TextUnits };
   delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
   cite?(citation: Citation): void;
-  end(opaque: Opaque | undefined): void;
+  end(sealed: string | undefined): void;
   /** Puts the content so far into the item without an event, because the answer failed. */
   abandon(): void;
 }
@@ -219,28 +217,18 @@ function reasoningBlock(item: Item, emit: EmitItemEvent): OpenBlock {
       text += piece;
       emit("response.reasoning_summary_text.delta", { ...at, delta: piece });
     },
-    end(opaque) {
+    end(sealed) {
       if (text !== "") {
         part.text = text;
         emit("response.reasoning_summary_text.done", { ...at, text });
         emit("response.reasoning_summary_part.done", { ...at, part });
       }
-      if (opaque) item.encrypted_content = sealed(opaque);
+      if (sealed !== undefined) item.encrypted_content = sealed;
     },
     abandon() {
       part.text = text;
     },
   };
-}
-
-/**
- * Returns sealed content. That of this dialect's vendors is unchanged; any other is put into our
- * envelope.
- */
-function sealed(opaque: Opaque): string {
-  return opaque.dialect === "responses" && opaque.kind === "encrypted_content"
-    ? opaque.value
-    : writeEnvelope(opaque);
 }
 
 function callBlock(

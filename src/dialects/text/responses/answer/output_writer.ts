@@ -25,7 +25,7 @@ export class OutputWriter {
   readonly #newId: (prefix: string) => string;
   readonly #emit: Emit;
   readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
-  readonly #showsSeals: boolean;
+  readonly #seal: (opaque: Opaque) => string | undefined;
   /** The item whose `done` event has yet to be emitted. */
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock; isUnannounced: boolean } | undefined;
@@ -39,19 +39,19 @@ export class OutputWriter {
 
   /**
    * `namespaces`: the caller's tools that are in a namespace, by the name sent to the vendor.
-   * `showsSeals`: whether reasoning is shown as a vendor of this dialect sealed it.
+   * `seal`: returns what is shown of sealed reasoning.
    */
   constructor(
     newId: (prefix: string) => string,
     emit: Emit,
-    { namespaces = {}, showsSeals }: {
+    { namespaces = {}, seal }: {
       namespaces?: CanonicalRequest["namespaces"];
-      showsSeals: boolean;
+      seal: (opaque: Opaque) => string | undefined;
     },
   ) {
     this.#newId = newId;
     this.#namespaces = namespaces;
-    this.#showsSeals = showsSeals;
+    this.#seal = seal;
     this.#emit = emit;
   }
 
@@ -146,8 +146,7 @@ export class OutputWriter {
   }
 
   #endBlock(opaque: Opaque | undefined): void {
-    const isHidden = opaque?.dialect === "responses" && !this.#showsSeals;
-    this.#block?.writer.end(isHidden ? undefined : opaque);
+    this.#block?.writer.end(opaque && this.#seal(opaque));
     if (this.#block?.isUnannounced) this.#announce();
     this.#block = undefined;
     // Reasoning without a seal may have been cut short.

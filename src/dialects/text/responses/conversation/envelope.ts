@@ -1,17 +1,33 @@
+import { defined } from "../../../../base/defined.ts";
 import { parseExactly } from "../../../../base/exact_json.ts";
 import { type DialectName, dialectNames } from "../../../../../contracts/calls/vendors.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { isRecord } from "../../../kernel/json.ts";
+import { asString, isRecord } from "../../../kernel/json.ts";
+import { requestsSeals } from "./stateless.ts";
 
 /**
- * Writes the gateway's envelope. It carries reasoning sealed by a vendor of another dialect in
+ * Writes the gateway's envelope. It carries reasoning that a vendor sealed in a translated call in
  * `encrypted_content`, so that the caller sends it back with the conversation: version, dialect,
- * kind and value as base64url JSON after a prefix that no vendor's content starts with. To encrypt
- * it, only these two functions need to change.
+ * kind, value and item id as base64url JSON after a prefix that no vendor's content starts with. To
+ * encrypt it, only these two functions need to change.
  */
 export function writeEnvelope(opaque: Opaque): string {
-  const { dialect, kind, value } = opaque;
-  return envelopeMark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value }));
+  const { dialect, kind, value, itemId } = opaque;
+  return envelopeMark + toBase64Url(JSON.stringify({ version: 1, dialect, kind, value, itemId }));
+}
+
+/**
+ * Returns what a caller with this request sees of sealed reasoning: an envelope, also of its own
+ * dialect's, which another vendor would refuse; that one only if the caller asked for it.
+ */
+export function sealFor(body: unknown): (opaque: Opaque) => string | undefined {
+  const isAsked = requestsSeals(body);
+  return (opaque) => opaque.dialect !== "responses" || isAsked ? writeEnvelope(opaque) : undefined;
+}
+
+/** Returns sealed reasoning for a record: that of this dialect's vendors as it was. */
+export function recordedSeal(opaque: Opaque): string {
+  return opaque.dialect === "responses" ? opaque.value : writeEnvelope(opaque);
 }
 
 /** Reads an envelope; undefined if the text isn't one, or is damaged. */
@@ -24,7 +40,8 @@ export function readEnvelope(text: string): Opaque | undefined {
     if (!isDialect(dialect) || typeof kind !== "string" || typeof value !== "string") {
       return undefined;
     }
-    return { dialect, kind, value };
+    const itemId = asString(json.itemId);
+    return { dialect, kind, value, ...defined({ itemId }) };
   } catch {
     return undefined;
   }

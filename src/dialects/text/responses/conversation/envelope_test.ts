@@ -3,10 +3,12 @@ import { isEnvelope, readEnvelope, writeEnvelope } from "./envelope.ts";
 
 Deno.test("an envelope gives back what was put into it", () => {
   const opaque = { dialect: "generate", kind: "thoughtSignature", value: "a+/=é🙂\u0000" } as const;
-  const text = writeEnvelope(opaque);
-  assert.match(text, /^gwenv1\.[A-Za-z0-9_-]+$/);
-  assert.ok(isEnvelope(text));
-  assert.deepEqual(readEnvelope(text), opaque);
+  for (const one of [opaque, { ...opaque, itemId: "rs_1" }]) {
+    const text = writeEnvelope(one);
+    assert.match(text, /^gwenv1\.[A-Za-z0-9_-]+$/);
+    assert.ok(isEnvelope(text));
+    assert.deepEqual(readEnvelope(text), one);
+  }
 });
 
 Deno.test("an incomplete envelope is not an envelope", () => {
