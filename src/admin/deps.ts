@@ -21,7 +21,7 @@ export function adminDepsOf(
     keysChanged: (ids) => services.keyCache?.evict(ids),
     recallCredit: (accountId) => services.reservations?.recall(accountId),
     async showCredit(accountId) {
-      await services.flushRecords({ timeoutMs: Infinity });
+      await services.flushRecords({ timeoutMs: Infinity, accountId });
       return await (services.reservations ?? services.ledger).show(accountId);
     },
   };
