@@ -62,8 +62,10 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
     const all = await owners();
     if (all.length > 0) {
       pushAll(returned, await takeFrom(all, "skip locked"));
+      const chosen = new Set(all.map(keyOf));
       let wait: LockWait = "";
       for (const owner of await owners()) {
+        if (!chosen.has(keyOf(owner))) continue;
         try {
           pushAll(returned, await takeFrom([owner], wait));
         } catch (thrown) {
@@ -103,6 +105,10 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
 }
 
 const longestLockMs = 5_000;
+
+function keyOf(owner: unknown): string {
+  return JSON.stringify(owner);
+}
 
 /** Reads how much was taken from an owner's sum, and how much of the sum is left. */
 export function readTaken(row: SqlRow) {

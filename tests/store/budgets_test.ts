@@ -1,123 +1,39 @@
 import assert from "@std/assert";
 import { commandLine } from "../../src/audit/audit.ts";
 import { FakeClock } from "../../src/base/clock.ts";
-import { createUuidv7 } from "../../src/base/ids.ts";
-import { createLog } from "../../src/base/log.ts";
-import { chargedInScope, periodStart, readBudgetScope } from "../../src/budgets/budget.ts";
-import type { BudgetHold } from "../../src/budgets/budget_holds.ts";
+import { periodStart, readBudgetScope } from "../../src/budgets/budget.ts";
 import { correctBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
 import { createBudgetLeases, lockPeriods } from "../../src/budgets/store/budget_leases.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
-import { createBudgets } from "../../src/budgets/wire.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { createRecords } from "../../src/records/store/records.ts";
-import type { SettledCall } from "../../src/shared/interaction.ts";
-import { Fault } from "../../src/shared/fault.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { erase, request } from "./erasing.ts";
-import { interaction, newAccount, untilOneWaits } from "./samples.ts";
-
-const noon = new Date("2026-11-21T12:00:00Z");
-
-interface AtCall {
-  accountId: number;
-  app?: string;
-  userId?: string;
-  nanos: bigint;
-  at?: Date;
-}
-
-/** One process: its budgets, and the calls that it records. */
-async function processOf(database: Database, clock = new FakeClock(noon), processId = "one") {
-  const newId = createUuidv7(clock);
-  const records = createRecords(database);
-  const services = createBudgets({
-    ...{ database, processId, leaseSeconds: 150, clock, newId },
-    log: createLog(() => {}, clock.now),
-    chargedSince: chargedInScope(createAnalyticsStore(database)),
-  });
-  await services.budgetCache.refresh();
-  const { budgets, budgetHolds } = services;
-  const caller = ({ accountId, app, userId }: AtCall) => ({
-    ...{ accountId, app: app ?? null, userId: userId ?? null },
-  });
-  const begin = (call: AtCall) =>
-    budgetHolds.reserve(caller(call), {
-      upperBoundNanos: call.nanos,
-      at: call.at ?? clock.now(),
-    });
-  /** The call ends and is recorded, as often as is asked. */
-  const end = async (call: AtCall, hold: BudgetHold, charged = call.nanos, times = 1) => {
-    hold.settle(charged);
-    const row: SettledCall = {
-      ...interaction(call.accountId, newId(), {
-        ...{ app: call.app ?? null, userId: call.userId ?? null, chargedNanos: charged },
-        createdAt: call.at ?? clock.now(),
-      }),
-      budgetLeaseIds: hold.leaseIds,
-    };
-    for (let time = 0; time < times; time++) await records.insert([row]);
-    return row;
-  };
-  return {
-    ...{ ...services, clock, begin, end },
-    call: async (call: AtCall) => await end(call, await begin(call)),
-    set: (accountId: number, on: string, per: "day" | "month", limitNanos: bigint) =>
-      budgets.set(
-        { accountId, scope: readBudgetScope(on), per, limitNanos, raised: null },
-        commandLine,
-      ),
-    spent: async () => (await budgets.list()).map(({ spentNanos }) => spentNanos),
-    held: async () =>
-      (await database.query("select leased_nanos as n from budget_periods order by n desc", []))
-        .map(({ n }) => n),
-  };
-}
-
-function isOver(pattern: RegExp) {
-  return (thrown: unknown) =>
-    thrown instanceof Fault && thrown.code === "spend_cap_exceeded" && pattern.test(thrown.message);
-}
-
-/** How many of 200 calls at once are let through, spread over these processes. */
-async function burst(processes: readonly Awaited<ReturnType<typeof processOf>>[], call: AtCall) {
-  const holds = await Promise.all(
-    Array.from({ length: 200 }, (_, one) =>
-      processes[one % processes.length]!.begin(call).then(
-        (hold) => ({ hold, by: processes[one % processes.length]! }),
-        (thrown) => {
-          assert.ok(isOver(/^The budget on /)(thrown), `${thrown}`);
-          return undefined;
-        },
-      )),
-  );
-  return holds.filter((one) => one !== undefined);
-}
+import { budgetProcess, burstOf, isOverBudget, noon } from "./budget_process.ts";
+import { newAccount, untilOneWaits } from "./samples.ts";
 
 eachDatabase(
   "budgets cover their account, app and end user, and name what is full",
   async (database) => {
     const accountId = await newAccount(database);
     const other = await newAccount(database, "other");
-    const one = await processOf(database);
+    const one = await budgetProcess(database);
     await one.set(accountId, "app:shop", "day", 10n);
     await one.set(accountId, "user:ann", "month", 7n);
     await one.set(accountId, "account", "day", 100n);
     await one.call({ accountId, app: "shop", nanos: 6n });
     await assert.rejects(
       one.begin({ accountId, app: "shop", nanos: 5n }),
-      isOver(
+      isOverBudget(
         /^The budget on app:shop per day of 0\.000000010 USD does not cover this call, which may cost up to 0\.000000005 USD: 0\.000000004 USD is left\. The budget resets with the next day \(UTC\)\.$/,
       ),
     );
     await one.call({ accountId, app: "shop", userId: "ann", nanos: 4n });
     await assert.rejects(
       one.begin({ accountId, userId: "ann", nanos: 4n }),
-      isOver(/on user:ann per month/),
+      isOverBudget(/on user:ann per month/),
     );
     await one.call({ accountId, nanos: 90n });
-    await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/on account per day/));
+    await assert.rejects(one.begin({ accountId, nanos: 1n }), isOverBudget(/on account per day/));
     // Nothing is held for what costs nothing, and another account's calls are not under these.
     await one.call({ accountId, nanos: 0n });
     await one.call({ accountId: other, app: "shop", userId: "ann", nanos: 1000n });
@@ -132,11 +48,11 @@ onPostgres(
   async (database, open) => {
     const accountId = await newAccount(database);
     const clock = new FakeClock(noon);
-    const one = await processOf(database, clock, "one");
+    const one = await budgetProcess(database, clock, "one");
     await one.set(accountId, "account", "day", 37_000n);
-    const two = await processOf(await open(), clock, "two");
+    const two = await budgetProcess(await open(), clock, "two");
     const call = { accountId, nanos: 1_000n };
-    const begun = await burst([one, two], call);
+    const begun = await burstOf([one, two], call);
     assert.ok(begun.length <= 37, `${begun.length} of 37`);
     // What the other holds unused is there after five seconds of its idleness.
     const ended = await Promise.all(begun.map(({ hold, by }) => by.end(call, hold, 1_000n, 2)));
@@ -144,7 +60,7 @@ onPostgres(
     for (let times = 0; times < 40 && answered < 37; times++) {
       clock.advance(5_001);
       await Promise.all([one.budgetHolds.tick(), two.budgetHolds.tick()]);
-      const again = await burst([one, two], call);
+      const again = await burstOf([one, two], call);
       answered += again.length;
       assert.ok(answered <= 37, `${answered} of 37`);
       for (const { hold, by } of again) await by.end(call, hold);
@@ -162,20 +78,20 @@ eachDatabase(
   async (database) => {
     const accountId = await newAccount(database);
     const clock = new FakeClock(new Date("2026-11-30T23:59:59.990Z"));
-    const one = await processOf(database, clock);
+    const one = await budgetProcess(database, clock);
     await one.set(accountId, "account", "day", 10n);
     await one.set(accountId, "account", "month", 15n);
     const late = { accountId, nanos: 9n, at: clock.now() };
     const hold = await one.begin(late);
-    await assert.rejects(one.begin({ accountId, nanos: 2n }), isOver(/per day/));
+    await assert.rejects(one.begin({ accountId, nanos: 2n }), isOverBudget(/per day/));
     clock.advance(10);
     // The first of December: a new day and a new month.
     await one.call({ accountId, nanos: 10n });
-    await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/on account per day/));
+    await assert.rejects(one.begin({ accountId, nanos: 1n }), isOverBudget(/on account per day/));
     await one.end(late, hold);
     assert.deepEqual(await one.spent(), [10n, 10n]);
     clock.advance(24 * 60 * 60_000);
-    await assert.rejects(one.begin({ accountId, nanos: 6n }), isOver(/on account per month/));
+    await assert.rejects(one.begin({ accountId, nanos: 6n }), isOverBudget(/on account per month/));
     await one.call({ accountId, nanos: 5n });
     assert.deepEqual(await one.spent(), [5n, 15n]);
     const sums = await database.query(
@@ -195,7 +111,7 @@ eachDatabase(
 eachDatabase("until a time the limit is the raised one, and never beyond it", async (database) => {
   const accountId = await newAccount(database);
   const clock = new FakeClock(noon);
-  const one = await processOf(database, clock);
+  const one = await budgetProcess(database, clock);
   const until = new Date(noon.getTime() + 60_000);
   const scope = readBudgetScope("account");
   const base = { accountId, scope, per: "day" } as const;
@@ -213,7 +129,7 @@ eachDatabase("until a time the limit is the raised one, and never beyond it", as
   // The process has leased ahead by the raised limit; at its end that goes back before anything else.
   clock.advance(60_000);
   for (let calls = 0; calls < 5; calls++) await one.call({ accountId, nanos: 1_000n });
-  await assert.rejects(one.begin({ accountId, nanos: 1n }), isOver(/of 0\.000010000 USD/));
+  await assert.rejects(one.begin({ accountId, nanos: 1n }), isOverBudget(/of 0\.000010000 USD/));
   assert.deepEqual(await one.spent(), [10_000n]);
   await assert.rejects(
     one.budgets.set({ ...base, raised: { nanos: 1n, until } }, commandLine),
@@ -228,14 +144,14 @@ const cent = 10_000_000n;
 async function raisedBudget(database: Database, open: () => Promise<Database>) {
   const accountId = await newAccount(database);
   const clock = new FakeClock(noon);
-  const one = await processOf(database, clock, "one");
+  const one = await budgetProcess(database, clock, "one");
   const budget = { accountId, scope: readBudgetScope("account"), per: "day" } as const;
   const until = new Date(noon.getTime() + 2_000);
   await one.budgets.set(
     { ...budget, limitNanos: 6n * cent, raised: { nanos: 1_000n * cent, until } },
     commandLine,
   );
-  const two = await processOf(await open(), clock, "two");
+  const two = await budgetProcess(await open(), clock, "two");
   const call = { accountId, nanos: cent };
   for (const by of [one, two, one, two]) await by.call(call);
   const [held] = await one.held();
@@ -250,9 +166,9 @@ onPostgres(
     // Sooner than what is idle goes back.
     clock.advance(2_000);
     await two.budgetHolds.tick();
-    const begun = await burst([one], call);
+    const begun = await burstOf([one], call);
     assert.equal(begun.length, 2, "4 of 6 cents are spent");
-    assert.deepEqual(await burst([two, one], call), []);
+    assert.deepEqual(await burstOf([two, one], call), []);
     for (const { hold, by } of begun) await by.end(call, hold);
     assert.deepEqual(await one.spent(), [6n * cent]);
     await one.budgetHolds.close();
@@ -267,9 +183,9 @@ onPostgres(
     const { clock, one, two, call } = await raisedBudget(database, open);
     clock.advance(2_000);
     // Each may see the other's lease as held still, but none its own.
-    const begun = await burst([one, two], call);
+    const begun = await burstOf([one, two], call);
     assert.ok(begun.length <= 2, `${begun.length} of 2`);
-    const more = await burst([one, two], call);
+    const more = await burstOf([one, two], call);
     assert.equal(begun.length + more.length, 2);
   },
 );
@@ -279,7 +195,7 @@ onPostgres(
   async (database, open) => {
     const { clock, one, two, call } = await raisedBudget(database, open);
     for (const by of [one, two]) await by.budgetHolds.close();
-    const three = await processOf(await open(), clock, "three");
+    const three = await budgetProcess(await open(), clock, "three");
     const other = await open();
     const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holding = other.transaction(async (tx) => {
@@ -309,9 +225,9 @@ onPostgres(
   async (database, open) => {
     const accountId = await newAccount(database);
     const clock = new FakeClock(noon);
-    const one = await processOf(database, clock, "one");
+    const one = await budgetProcess(database, clock, "one");
     await one.set(accountId, "account", "day", 1_000n * cent);
-    const two = await processOf(await open(), clock, "two");
+    const two = await budgetProcess(await open(), clock, "two");
     const call = { accountId, nanos: cent };
     for (const by of [one, two, one, two]) await by.call(call);
     assert.ok((await one.held())[0] as bigint >= 10n * cent);
@@ -323,11 +239,11 @@ onPostgres(
     };
     await look();
     assert.deepEqual(await one.held(), [0n], "all is back");
-    const lowered = await burst([one, two], call);
+    const lowered = await burstOf([one, two], call);
     assert.equal(lowered.length, 2);
     await one.set(accountId, "account", "day", 9n * cent);
     await look();
-    const raised = await burst([one, two], call);
+    const raised = await burstOf([one, two], call);
     assert.equal(raised.length, 3);
     for (const { hold, by } of [...lowered, ...raised]) await by.end(call, hold);
     assert.deepEqual(await one.spent(), [9n * cent]);
@@ -339,9 +255,9 @@ onPostgres(
   async (database, open) => {
     const accountId = await newAccount(database);
     const clock = new FakeClock(noon);
-    const one = await processOf(database, clock, "one");
+    const one = await budgetProcess(database, clock, "one");
     const first = await one.set(accountId, "account", "day", 1_000_000n);
-    const two = await processOf(await open(), clock, "two");
+    const two = await budgetProcess(await open(), clock, "two");
     const call = { accountId, nanos: 1_000n };
     const running = await Promise.all(
       Array.from({ length: 10 }, (_, at) => (at % 2 ? one : two).begin(call)),
@@ -350,7 +266,7 @@ onPostgres(
     assert.equal(second.id, first.id, "it takes the place of the first");
     await two.budgetCache.refresh();
     // Ten run: two more fit.
-    const begun = await burst([one, two], call);
+    const begun = await burstOf([one, two], call);
     assert.ok(begun.length <= 2, `${begun.length} of 2`);
     for (const { hold, by } of begun) await by.end(call, hold);
     await Promise.all(running.map((hold, at) => (at % 2 ? one : two).end(call, hold)));
@@ -382,14 +298,14 @@ onPostgres(
   "what a dead process held is there again once it has restarted, or its lease is over",
   async (database, open) => {
     const accountId = await newAccount(database);
-    const one = await processOf(database, new FakeClock(noon), "one");
+    const one = await budgetProcess(database, new FakeClock(noon), "one");
     await one.set(accountId, "account", "day", 10_000n);
-    const two = await processOf(await open(), new FakeClock(noon), "two");
+    const two = await budgetProcess(await open(), new FakeClock(noon), "two");
     // It dies with a call under way, whose charge its journal holds.
     const call = { accountId, nanos: 8_000n };
     const hold = await one.begin(call);
-    await assert.rejects(two.begin({ accountId, nanos: 3_000n }), isOver(/USD is left/));
-    const again = await processOf(await open(), new FakeClock(noon), "one");
+    await assert.rejects(two.begin({ accountId, nanos: 3_000n }), isOverBudget(/USD is left/));
+    const again = await budgetProcess(await open(), new FakeClock(noon), "one");
     await again.end(call, { leaseIds: hold.leaseIds, settle() {} }, 2_000n);
     await again.takeBackBudgets("one");
     assert.deepEqual([await again.spent(), await again.held()], [[2_000n], [0n]]);
@@ -412,7 +328,7 @@ eachDatabase(
   "a new budget counts what its period was charged before; a correction and a refund count",
   async (database) => {
     const accountId = await newAccount(database);
-    const one = await processOf(database);
+    const one = await budgetProcess(database);
     await one.call({ accountId, app: "shop", userId: "ann", nanos: 5n });
     await one.call({ accountId, app: "shop", nanos: 6n, at: new Date("2026-11-20T12:00:00Z") });
     await one.call({ accountId, app: "blog", nanos: 7n });
@@ -443,7 +359,7 @@ eachDatabase(
   "an end user whose data is erased is named by no budget and by no entry of the log",
   async (database) => {
     const accountId = await newAccount(database);
-    const one = await processOf(database);
+    const one = await budgetProcess(database);
     await one.set(accountId, "user:ann@example.org", "day", 10n);
     await one.set(accountId, "user:bob", "day", 10n);
     await one.call({ accountId, userId: "ann@example.org", nanos: 5n });
@@ -486,7 +402,7 @@ eachDatabase(
   "what is leased of a budget comes back once, and what is overspent is leased to nobody",
   async (database) => {
     const accountId = await newAccount(database);
-    const one = await processOf(database);
+    const one = await budgetProcess(database);
     const { id } = await one.set(accountId, "account", "day", 100n);
     const period = { budgetId: id, startsAt: periodStart("day", noon) };
     const leases = createBudgetLeases(database);
@@ -509,7 +425,7 @@ eachDatabase(
   "gauges show the fullest budgets by their ids, and name no end user",
   async (database) => {
     const accountId = await newAccount(database);
-    const one = await processOf(database);
+    const one = await budgetProcess(database);
     const { id } = await one.set(accountId, "user:ann", "day", 2_000_000_000n);
     await one.set(accountId, "account", "month", 8_000_000_000n);
     await one.call({ accountId, userId: "ann", nanos: 1_500_000_000n });
@@ -531,7 +447,7 @@ eachDatabase("changes of one budget at the same time all hold, and none brings i
   database,
 ) => {
   const accountId = await newAccount(database);
-  const one = await processOf(database);
+  const one = await budgetProcess(database);
   const { id } = await one.set(accountId, "account", "day", 5n);
   const raised = { nanos: 9n, until: new Date("2026-12-01T00:00:00Z") };
   for (let limitNanos = 10n; limitNanos < 20n; limitNanos++) {
@@ -561,7 +477,7 @@ onPostgres(
   "expired leases are taken back without a deadlock with charges",
   async (database, open) => {
     const accountId = await newAccount(database);
-    const one = await processOf(database);
+    const one = await budgetProcess(database);
     await one.set(accountId, "account", "day", 1_000n);
     await one.set(accountId, "account", "month", 1_000n);
     await one.begin({ accountId, nanos: 10n });
