@@ -29,20 +29,22 @@ export interface CreditDeps {
   showCredit: (accountId: number) => Promise<Credit>;
 }
 
+const changeOptions = { usd: textOption, account: textOption, note: textOption };
+
 /** The commands `credits …`; amounts are decimal strings in USD with nine decimals. */
 export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
     summary: "Adds credit to an account.",
     example: "credits grant --usd 25 --account team",
     usage: "credits grant --usd X [--account A] [--note TEXT]",
-    options: { usd: textOption, account: textOption, note: textOption },
+    options: changeOptions,
     run: (deps, values) => change(deps, values, "granted"),
   },
   "credits deduct": {
     summary: "Takes credit back from an account, such as a grant made by mistake.",
     example: "credits deduct --usd 25 --account team",
     usage: "credits deduct --usd X [--account A] [--note TEXT]",
-    options: { usd: textOption, account: textOption, note: textOption },
+    options: changeOptions,
     run: (deps, values) => change(deps, values, "deducted"),
   },
   "credits show": {
@@ -57,7 +59,7 @@ export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
 async function change(
   deps: CreditDeps,
   values: Values,
-  is: "granted" | "deducted",
+  verb: "granted" | "deducted",
 ): Promise<CommandResult> {
   const text = required(values, "usd");
   const nanos = amount(text);
@@ -66,11 +68,11 @@ async function change(
     throw new UsageError("--note: at most 500 characters");
   }
   const account = await chosenAccount(deps.accounts, values);
-  const options = { is, nanos, ...defined({ note }) };
+  const options = { verb, nanos, ...defined({ note }) };
   const credit = await changeCredit(deps, commandLineAt(deps.clock), account, options);
   const amountUsd = nanosToUsd(nanos);
-  const what = is === "granted" ? "granted to" : "deducted from";
-  return done({ account_id: account.id, [`${is}_usd`]: amountUsd, ...creditJson(credit) }, [
+  const what = verb === "granted" ? "granted to" : "deducted from";
+  return done({ account_id: account.id, [`${verb}_usd`]: amountUsd, ...creditJson(credit) }, [
     `${amountUsd} USD ${what} account '${account.name}': the balance is ${
       nanosToUsd(credit.balanceNanos)
     } USD.`,

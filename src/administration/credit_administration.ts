@@ -33,12 +33,12 @@ export async function changeCredit(
   },
   by: Administrator,
   account: Account,
-  change: { is: "granted" | "deducted"; nanos: bigint; note?: string; operationId?: string },
+  change: { verb: "granted" | "deducted"; nanos: bigint; note?: string; operationId?: string },
 ): Promise<Credit> {
-  const { is, nanos, ...more } = change;
+  const { verb, nanos, ...more } = change;
   const note = (action: string) =>
     noteBy(by, account.id, action, `${nanosToUsd(nanos)} USD`, more.note);
-  if (is === "granted") {
+  if (verb === "granted") {
     await ledger.grant(account.id, nanos, { ...more, audit: note("credit.granted") });
   } else {
     await ledger.adjust(account.id, -nanos, { ...more, audit: note("credit.deducted") });

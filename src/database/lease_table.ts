@@ -65,6 +65,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
       const chosen = new Set(all.map(keyOf));
       let wait: LockWait = "";
       for (const owner of await owners()) {
+        // One whose lease has expired only now is left to the next sweep.
         if (!chosen.has(keyOf(owner))) continue;
         try {
           pushAll(returned, await takeFrom([owner], wait));

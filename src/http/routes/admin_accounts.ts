@@ -85,17 +85,17 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
   });
 
   const change = async (
-    is: "granted" | "deducted",
+    verb: "granted" | "deducted",
     { caller, body, bodyText }: CreditChangeRequest,
   ) => {
     const nanos = grantAmount(body.usd);
     const account = await accountOf(accounts, body.account_id);
     const hash = repeatableHash(caller, bodyText);
-    const name = is === "granted" ? "grant" : "deduction";
+    const name = verb === "granted" ? "grant" : "deduction";
     const more = defined({ note: body.note, operationId: hash && `${name} ${hash}` });
     const run = async () => {
-      const credit = await changeCredit(deps, by(caller), account, { is, nanos, ...more });
-      const changed = { [`${is}_usd`]: nanosToUsd(nanos) };
+      const credit = await changeCredit(deps, by(caller), account, { verb, nanos, ...more });
+      const changed = { [`${verb}_usd`]: nanosToUsd(nanos) };
       return jsonReply({ account_id: account.id, ...creditJson(credit), ...changed });
     };
     return await idempotent(deps.idempotency, { caller, bodyText }, run);

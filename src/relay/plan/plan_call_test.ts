@@ -38,12 +38,7 @@ Deno.test("what the vendor has refused lately is left out before the request is 
 });
 
 Deno.test("vendors without OpenAI's own tools get them as functions, on their own endpoint", async () => {
-  const clock = new FakeClock();
-  const deps = {
-    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
-    prices: { find: () => undefined, chatRefuses: () => [] },
-    storedResponses: { findReasoning: () => Promise.resolve([]) },
-  } as unknown as PlanDeps;
+  const deps = planDeps();
   const reasoning = { effort: "low", summary: "auto" };
   const called = { type: "apply_patch_call", call_id: "c", operation: { type: "delete_file" } };
   const patched = { type: "apply_patch_call_output", call_id: "c", status: "completed" };
@@ -136,12 +131,7 @@ Deno.test("vendors get no field or item of Codex's that their endpoint refuses",
 });
 
 Deno.test("chat vendors that are known to lack custom tools get functions, others the bytes", async () => {
-  const clock = new FakeClock();
-  const deps = {
-    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
-    prices: { find: () => undefined, chatRefuses: () => [] },
-    storedResponses: { findReasoning: () => Promise.resolve([]) },
-  } as unknown as PlanDeps;
+  const deps = planDeps();
   const question = { role: "user", content: "Go" };
   const named = { name: "free" };
   const call = { id: "c", type: "custom", custom: { ...named, input: "ls" } };
@@ -203,11 +193,7 @@ Deno.test("a signature that the service wrote reaches no vendor, not even in str
 
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 Deno.test("a message with nothing but an unknown part is refused by the part's path", async () => {
-  const clock = new FakeClock();
-  const deps = {
-    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
-    prices: { find: () => undefined, chatRefuses: () => [] },
-  } as unknown as PlanDeps;
+  const deps = planDeps();
   // CrewAI sends the parts of chat to the responses endpoint, too.
   const content = [{ type: "text", text: "Go" }];
   const body = { model: "m", input: [{ role: "user", content }] };
@@ -239,4 +225,13 @@ function requestOf(
       arrivedAt: new Date(0),
     },
   } as unknown as PlanRequest;
+}
+
+function planDeps(): PlanDeps {
+  const clock = new FakeClock();
+  return {
+    ...{ clock, dialects, learned: createLearnedEndpoints({ clock }), keepAliveMs: 1000 },
+    prices: { find: () => undefined, chatRefuses: () => [] },
+    storedResponses: { findReasoning: () => Promise.resolve([]) },
+  } as unknown as PlanDeps;
 }
