@@ -12,6 +12,13 @@ export interface SpillSpace {
   readonly spilled: number;
   /** Reads back the oldest spilled records, in order. */
   readSpilled(): Promise<SettledCall[]>;
+  /** Whether `reload` can return the record of this call, so that memory needn't have it. */
+  unload(transactionId: string): boolean;
+  /**
+   * Returns those of the unloaded records that are in the same file as the first one; undefined for
+   * one that can't be read any more.
+   */
+  reload(transactionIds: readonly string[]): Promise<ReadonlyMap<string, SettledCall | undefined>>;
 }
 
 /** Bounds the queue in memory; later records are spilled. */
@@ -23,10 +30,22 @@ export interface MemoryLimit {
 
 const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
+/** The part of `MemoryLimit` that accounts which are set apart may use: one in so many. */
+const apartShare = 4;
+/** The most accounts that are unloaded: each of them reads the journal's files for itself. */
+const maxUnloadedAccounts = 8;
+/** The most unloaded records that are looked for in a file. */
+const maxReloaded = 5_000;
+
 /** A record that waits; records are numbered in the order in which they came. */
 interface Waiting {
   readonly number: number;
-  readonly row: SettledCall;
+  readonly transactionId: string;
+  readonly accountId: number;
+  /** When the call ended. */
+  readonly endMs: number;
+  /** Absent: it is unloaded, so only the journal has it. */
+  row: SettledCall | undefined;
 }
 
 /** Whose records are waited for: of one account, of all, or of those that are not set apart. */
@@ -41,21 +60,30 @@ export class RecordGroup {
   batchSize = maxBatch;
   /** The accounts whose records were set apart; absent: of all others. */
   readonly accounts: readonly number[] | undefined;
-  /** How often the store has had to wait for the single account of this group. */
-  readonly tries: number;
+  /** How often in a row the store has had to wait for the single account of this group. */
+  tries = 0;
   #waiting: Waiting[] = [];
+  #loaded = 0;
   #chars = 0;
 
-  constructor(accounts?: readonly number[], tries = 0) {
+  constructor(accounts?: readonly number[]) {
     this.accounts = accounts;
-    this.tries = tries;
   }
 
   get length(): number {
     return this.#waiting.length;
   }
 
-  /** Units of text, and twice the bytes of media. */
+  /** Number of the records that are in memory. */
+  get loaded(): number {
+    return this.#loaded;
+  }
+
+  get unloaded(): number {
+    return this.length - this.#loaded;
+  }
+
+  /** Units of text, and twice the bytes of media, of the records in memory. */
   get chars(): number {
     return this.#chars;
   }
@@ -64,43 +92,100 @@ export class RecordGroup {
     return this.#waiting[0];
   }
 
+  /** The records in memory. */
+  get rows(): SettledCall[] {
+    return this.#waiting.flatMap(({ row }) => row ?? []);
+  }
+
   /** Adds records, which may be older than those that are there. */
   add(added: readonly Waiting[]): void {
     const last = this.#waiting.at(-1);
     const isInOrder = last === undefined || added.every(({ number }) => number >= last.number);
     pushAll(this.#waiting, added);
     if (!isInOrder) this.#waiting.sort((a, b) => a.number - b.number);
-    for (const { row } of added) this.#chars += weigh(row);
+    for (const { row } of added) this.#count(row, 1);
   }
 
-  /** At most `count` records, and together at most `chars` unless the first alone is larger. */
+  /**
+   * The oldest records, up to one that is unloaded: at most `count`, and together at most `chars`
+   * unless the first alone is larger.
+   */
   first(count: number, chars: number): SettledCall[] {
+    const rows: SettledCall[] = [];
     let weight = 0;
-    const rows = this.#waiting.slice(0, count).map(({ row }) => row);
-    const tooMany = rows.findIndex((row) => (weight += weigh(row)) > chars);
-    return tooMany < 0 ? rows : rows.slice(0, Math.max(1, tooMany));
+    for (const { row } of this.#waiting) {
+      if (row === undefined || rows.length >= count) break;
+      weight += weigh(row);
+      if (weight > chars && rows.length > 0) break;
+      rows.push(row);
+    }
+    return rows;
   }
 
   /** Removes the oldest `count` records. */
   remove(count: number): Waiting[] {
     const removed = this.#waiting.splice(0, count);
-    for (const { row } of removed) this.#chars -= weigh(row);
+    for (const { row } of removed) this.#count(row, -1);
     return removed;
   }
 
   /** Removes the records of these accounts. */
   removeOf(accounts: ReadonlySet<number>): Waiting[] {
     const all = this.remove(this.length);
-    const isOf = ({ row }: Waiting) => accounts.has(row.accountId);
-    this.add(all.filter((one) => !isOf(one)));
-    return all.filter(isOf);
+    this.add(all.filter(({ accountId }) => !accounts.has(accountId)));
+    return all.filter(({ accountId }) => accounts.has(accountId));
+  }
+
+  /** Removes from memory what `space` has. */
+  unload(space: Pick<SpillSpace, "unload">): void {
+    for (const one of this.#waiting) {
+      if (one.row === undefined || !space.unload(one.transactionId)) continue;
+      this.#count(one.row, -1);
+      one.row = undefined;
+    }
+  }
+
+  /** The ids of the oldest unloaded records. */
+  get unloadedIds(): string[] {
+    const oldest = this.#waiting.slice(0, maxReloaded);
+    return oldest.flatMap(({ row, transactionId }) => row === undefined ? transactionId : []);
+  }
+
+  /**
+   * Puts unloaded records into memory, as many as `room` allows but at least one, and removes those
+   * that can't be read any more.
+   */
+  load(found: ReadonlyMap<string, SettledCall | undefined>, room: MemoryLimit): void {
+    const isLost = ({ row, transactionId: id }: Waiting) =>
+      row === undefined && found.has(id) && found.get(id) === undefined;
+    this.#waiting = this.#waiting.filter((one) => !isLost(one));
+    let isFirst = true;
+    for (const one of this.#waiting.slice(0, maxReloaded)) {
+      const row = one.row === undefined ? found.get(one.transactionId) : undefined;
+      if (row === undefined) continue;
+      if (!isFirst && !this.#hasRoom(row, room)) return;
+      isFirst = false;
+      one.row = row;
+      this.#count(row, 1);
+    }
+  }
+
+  #hasRoom(row: SettledCall, { rows, chars }: MemoryLimit): boolean {
+    return this.#loaded < rows && this.#chars + weigh(row) <= chars;
+  }
+
+  #count(row: SettledCall | undefined, sign: 1 | -1): void {
+    if (row === undefined) return;
+    this.#loaded += sign;
+    this.#chars += sign * weigh(row);
   }
 }
 
 /**
  * Records that wait for the store, oldest first. Only the oldest are in memory: in a long outage of
  * the store the others stay in the journal. Records of accounts that the store had to wait for are
- * set apart, so that they don't hold up the others.
+ * set apart, so that they don't hold up the others, and unloaded where they would take up the memory
+ * that the others need.
  */
 export class RecordQueue {
   readonly #space: SpillSpace | undefined;
@@ -114,7 +199,8 @@ export class RecordQueue {
   #firstSpilled = 0;
   #lastRemoved: Date | undefined;
   // Of all groups; a record that comes must not cost time in proportion to their number.
-  #rows = 0;
+  #length = 0;
+  #loaded = 0;
   #chars = 0;
 
   constructor(space: SpillSpace | undefined, limit = defaultLimit) {
@@ -123,11 +209,11 @@ export class RecordQueue {
   }
 
   get waiting(): number {
-    return this.#rows + this.spilled;
+    return this.#length + this.spilled;
   }
 
   get inMemory(): readonly SettledCall[] {
-    return this.#groups.flatMap((group) => group.first(group.length, Infinity));
+    return this.#groups.flatMap(({ rows }) => rows);
   }
 
   /** Records that are only in the journal. */
@@ -157,10 +243,10 @@ export class RecordQueue {
 
   /** End time of the call whose record has waited longest. */
   get oldest(): Date | undefined {
-    const rows = this.#groups.flatMap(({ oldest }) => oldest?.row ?? []);
+    const ends = this.#groups.flatMap(({ oldest }) => oldest?.endMs ?? []);
     // Between two files that are read back, the time of the last removed record is close enough.
-    if (rows.length === 0) return this.waiting > 0 ? this.#lastRemoved : undefined;
-    return new Date(least(rows.map((row) => endOf(row).getTime())));
+    if (ends.length === 0) return this.waiting > 0 ? this.#lastRemoved : undefined;
+    return new Date(least(ends));
   }
 
   /** Number of the record that was added last. */
@@ -187,7 +273,12 @@ export class RecordQueue {
   }
 
   get #isFull(): boolean {
-    return this.#rows >= this.#limit.rows || this.#chars >= this.#limit.chars;
+    return this.#loaded >= this.#limit.rows || this.#chars >= this.#limit.chars;
+  }
+
+  /** The memory that accounts which are set apart may use. */
+  get #apartRoom(): MemoryLimit {
+    return { rows: this.#limit.rows / apartShare, chars: this.#limit.chars / apartShare };
   }
 
   add(row: SettledCall): void {
@@ -197,30 +288,46 @@ export class RecordQueue {
       if (spilled === 0) this.#firstSpilled = number;
       return;
     }
-    this.#put({ number, row });
+    this.#put(number, row);
   }
 
   /** Returns the shared group; if it is empty, with spilled records, as long as memory has room. */
   async readShared(): Promise<RecordGroup> {
     if (this.#shared.length === 0 && this.spilled > 0 && !this.#isFull) {
       for (const row of await this.#space!.readSpilled()) {
-        this.#put({ number: this.#firstSpilled++, row });
+        this.#put(this.#firstSpilled++, row);
       }
     }
     return this.#shared;
   }
 
-  /** Removes the oldest records of a group. If its accounts were set apart, they no longer are. */
-  remove(group: RecordGroup, count: number): void {
-    const { chars } = group;
-    for (const { row } of group.remove(count)) {
-      this.#lastRemoved = endOf(row);
-      this.#rows--;
+  /** Makes sure that a group's oldest record is in memory, unless it can't be read any more. */
+  async load(group: RecordGroup): Promise<RecordGroup> {
+    if (this.#space && group.length > 0 && group.oldest?.row === undefined) {
+      const found = await this.#space.reload(group.unloadedIds);
+      this.#counting(group, () => group.load(found, this.#apartRoom));
+      if (group.length === 0) this.#drop(group);
     }
-    this.#chars += group.chars - chars;
+    return group;
+  }
+
+  /**
+   * Removes the oldest records of a group. If its accounts were set apart, they no longer are, unless
+   * they have unloaded records: these are read as others' records leave time for it.
+   */
+  remove(group: RecordGroup, count: number): void {
+    this.#counting(group, () => {
+      const last = group.remove(count).at(-1);
+      if (last) this.#lastRemoved = new Date(last.endMs);
+    });
     if (group.accounts === undefined) return;
     this.#drop(group);
-    this.#shared.add(group.remove(group.length));
+    if (group.unloaded > 0) {
+      group.tries = 0;
+      this.#append(group);
+    } else {
+      this.#shared.add(group.remove(group.length));
+    }
   }
 
   /**
@@ -229,21 +336,21 @@ export class RecordQueue {
    */
   setApart(group: RecordGroup, count: number): void {
     const { accounts } = group;
+    this.#drop(group);
     if (accounts?.length === 1) {
-      this.#drop(group);
-      this.#apart.push(this.#moved(group, accounts, group.tries + 1));
-      return;
+      group.tries++;
+      this.#append(group);
+      return this.#unload();
     }
     const some = accounts ??
       [...new Set(group.first(count, Infinity).map(({ accountId }) => accountId))];
     const pieces = accounts ? chunksOf(some, Math.ceil(some.length / 2)) : [some];
-    this.#drop(group);
     this.#apart = [...pieces.map((piece) => this.#moved(group, piece)), ...this.#apart];
   }
 
   /** Moves the records of these accounts to a group of their own. */
-  #moved(from: RecordGroup, accounts: readonly number[], tries = 0): RecordGroup {
-    const group = new RecordGroup(accounts, tries);
+  #moved(from: RecordGroup, accounts: readonly number[]): RecordGroup {
+    const group = new RecordGroup(accounts);
     group.add(from.removeOf(new Set(accounts)));
     for (const account of accounts) this.#groupOf.set(account, group);
     return group;
@@ -254,17 +361,50 @@ export class RecordQueue {
     for (const account of group.accounts ?? []) this.#groupOf.delete(account);
   }
 
-  #put(one: Waiting): void {
-    const group = this.#groupOf.get(one.row.accountId) ?? this.#shared;
-    const { chars } = group;
-    group.add([one]);
-    this.#rows++;
+  /** Sets a group apart again, to be tried after all others. */
+  #append(group: RecordGroup): void {
+    this.#apart.push(group);
+    for (const account of group.accounts ?? []) this.#groupOf.set(account, group);
+  }
+
+  /** Unloads accounts that are known to be locked, the largest first, while they need much room. */
+  #unload(): void {
+    const space = this.#space;
+    const room = this.#apartRoom;
+    const isCrowded = () =>
+      this.#loaded - this.#shared.loaded > room.rows ||
+      this.#chars - this.#shared.chars > room.chars;
+    if (!space || !isCrowded()) return;
+    let unloaded = this.#apart.filter((group) => group.unloaded > 0).length;
+    const locked = this.#apart.filter((group) => group.tries > 0 && group.loaded > 0);
+    for (const group of locked.sort((a, b) => b.chars - a.chars)) {
+      if (group.unloaded === 0 && ++unloaded > maxUnloadedAccounts) continue;
+      this.#counting(group, () => group.unload(space));
+      if (!isCrowded()) return;
+    }
+  }
+
+  #put(number: number, row: SettledCall): void {
+    const { transactionId, accountId } = row;
+    const group = this.#groupOf.get(accountId) ?? this.#shared;
+    // Those of an account that has unloaded records stand behind them.
+    const isUnloaded = group.unloaded > 0 && this.#space?.unload(transactionId) === true;
+    const one = { number, transactionId, accountId, endMs: endMsOf(row) };
+    this.#counting(group, () => group.add([{ ...one, row: isUnloaded ? undefined : row }]));
+  }
+
+  /** Adds what changes in a group to the sums of all groups. */
+  #counting(group: RecordGroup, change: () => void): void {
+    const { length, loaded, chars } = group;
+    change();
+    this.#length += group.length - length;
+    this.#loaded += group.loaded - loaded;
     this.#chars += group.chars - chars;
   }
 }
 
-function endOf({ createdAt, latencyMs }: SettledCall): Date {
-  return new Date(createdAt.getTime() + latencyMs);
+function endMsOf({ createdAt, latencyMs }: SettledCall): number {
+  return createdAt.getTime() + latencyMs;
 }
 
 /** On its way to the store media is in memory twice: as bytes and as base64. */

@@ -3,8 +3,8 @@ import { interactionRow } from "../../tests/support/interaction_row.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { RecordQueue, weigh } from "./record_queue.ts";
 
-/** A queue that has room for two records in memory, and a journal that takes the others. */
-function setUp() {
+/** A queue with little room in memory, by default for two records, and a journal for the others. */
+function setUp(room = 2) {
   const rows = new Map(["a", "b", "c", "d", "e"].map((id) => [id, interactionRow(id)]));
   const space = { ids: [] as string[], takes: true };
   const queue = new RecordQueue({
@@ -14,7 +14,10 @@ function setUp() {
       return space.ids.length;
     },
     readSpilled: () => Promise.resolve(space.ids.splice(0).map((id) => rows.get(id)!)),
-  }, { rows: 2, chars: Infinity });
+    unload: () => space.takes,
+    reload: (ids) =>
+      Promise.resolve(new Map(ids.map((id) => [id, id === "lost" ? undefined : rows.get(id)]))),
+  }, { rows: room, chars: Infinity });
   const add = (...ids: string[]) => ids.forEach((id) => queue.add(rows.get(id)!));
   const first = async () =>
     (await queue.readShared()).first(10, Infinity).map(({ transactionId }) => transactionId);
@@ -75,6 +78,44 @@ Deno.test("records that are set apart count in memory, and spilled ones join the
   await remove(1);
   assert.equal(queue.chars, 0);
   assert.deepEqual(await first(), ["c"]);
+});
+
+Deno.test("a locked account that needs much memory is unloaded, and read back when its turn comes", async () => {
+  const { queue, space, add, one } = setUp(8);
+  add("a", "b", "c");
+  queue.setApart(await queue.readShared(), 3);
+  const apart = queue.apart[0]!;
+  assert.equal(queue.chars, 3 * one, "it isn't known yet that it stays locked");
+  queue.setApart(apart, 3);
+  add("d");
+  assert.deepEqual([queue.chars, queue.waiting, queue.inMemory], [0, 4, []]);
+  assert.deepEqual([queue.isThrough(0, 1), queue.isThrough(1, 1)], [true, false]);
+  assert.ok(queue.oldest);
+  space.takes = false;
+  add("e");
+  add("e");
+  assert.deepEqual([queue.chars, queue.waiting], [2 * one, 6]);
+  const idsOf = async () =>
+    (await queue.load(apart)).first(10, Infinity).map(({ transactionId }) => transactionId);
+  // One, though what can't be unloaded takes up the quarter of the memory.
+  assert.deepEqual([await idsOf(), queue.chars], [["a"], 3 * one]);
+  queue.remove(apart, 1);
+  assert.deepEqual([queue.apart, apart.tries], [[apart], 0], "the rest is still unloaded");
+  for (const id of ["b", "c", "d"]) {
+    assert.equal((await idsOf())[0], id);
+    queue.remove(apart, 1);
+  }
+  assert.deepEqual([queue.apart, queue.chars, queue.waiting], [[], 2 * one, 2]);
+  assert.deepEqual([queue.shared.length, queue.isThrough(4), queue.isThrough(5)], [2, true, false]);
+});
+
+Deno.test("an unloaded record that the journal can't read is no longer waited for", async () => {
+  const { queue } = setUp(4);
+  for (const id of ["lost", "lost"]) queue.add(interactionRow(id));
+  queue.setApart(await queue.readShared(), 2);
+  queue.setApart(queue.apart[0]!, 2);
+  await queue.load(queue.apart[0]!);
+  assert.deepEqual([queue.waiting, queue.chars, queue.apart, queue.isThrough(2)], [0, 0, [], true]);
 });
 
 Deno.test("a record weighs all of its texts: reasoning for later turns, usage and losses too", () => {

@@ -188,7 +188,9 @@ class QueueRecorder implements Recorder {
       if (!this.#away && !apart && !this.#isSortingOut) await this.#linger();
       if (this.#closed) break;
       try {
-        await this.#writeFirst(apart ?? await this.#queue.readShared());
+        await this.#writeFirst(
+          await (apart ? this.#queue.load(apart) : this.#queue.readShared()),
+        );
         this.#noteBack();
         delayMs = firstDelayMs;
       } catch (thrown) {
@@ -224,7 +226,8 @@ class QueueRecorder implements Recorder {
   /** Writes the oldest records of a group. Throws if the store is unavailable. */
   async #writeFirst(group: RecordGroup): Promise<void> {
     const batch = group.first(group.batchSize, maxBatchChars);
-    if (batch.length === 0) return;
+    // What was to be read back from the journal is lost.
+    if (batch.length === 0) return this.#releaseWaiters();
     let isWritten: boolean;
     try {
       isWritten = await this.#write(batch, { lockMs: lockMsOf(group) });

@@ -70,6 +70,8 @@ const noSpace: SpillSpace = {
   spill: () => false,
   spilled: 0,
   readSpilled: () => Promise.resolve([]),
+  unload: () => false,
+  reload: () => Promise.resolve(new Map()),
 };
 
 const away = () => {

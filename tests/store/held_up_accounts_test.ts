@@ -4,13 +4,17 @@ import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
 import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
+import { within } from "../../src/base/deadline.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
 import { createRecorder } from "../../src/records/recorder.ts";
+import { createReplayedWriter } from "../../src/records/replayed_calls.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createThreadInsert, openWriteThread } from "../../src/records/store/write_thread.ts";
 import type { InteractionStore, SettledCall } from "../../src/shared/interaction.ts";
 import { createMigrated, onPostgres } from "../support/databases.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability } from "../support/postgres.ts";
+import { withFolder } from "./children.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const lockedNames = ["balance", "request", "period", "sums"];
@@ -98,6 +102,70 @@ async function holdsUpNoOthers(
 onPostgres("records wait only for locked rows of their own account", async (database) => {
   await holdsUpNoOthers(database, createRecords(database).insert);
 });
+
+async function countStored(database: Database, accountId: number): Promise<number> {
+  const [row] = await database.query(
+    "select count(*) as count from interactions where account_id = $1",
+    [accountId],
+  );
+  return Number(row!.count);
+}
+
+onPostgres(
+  "more records of a locked account than memory has room for hold up no others",
+  (database) =>
+    withFolder(async (folder) => {
+      const { ids, ledger, call } = await setUp(database);
+      const insert = createRecords(database).insert;
+      const log = { info() {}, warn() {}, error: assert.fail };
+      const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+      const startRun = async () => {
+        const journal = await openJournal(folder, { sync: "interval", segmentBytes: 20_000 });
+        const recorder = createRecorder({
+          ...{ store: { insert }, log, pause, spillSpace: journal },
+          stored: (some) => journal.stored(some),
+          memory: { rows: 20, chars: 16 * 1024 * 1024 },
+        });
+        return { journal, recorder };
+      };
+      const first = await startRun();
+      const record = (name: string, count: number, prefix: string) => {
+        for (let at = 0; at < count; at++) {
+          const ended = call(name, `${prefix} ${name} ${at}`);
+          first.journal.begin({ ...ended, responseText: null });
+          void first.journal.end(ended);
+          first.recorder.record(ended);
+        }
+      };
+      await database.transaction(async (tx) => {
+        await tx.query(locks(ids)[0]!);
+        record("balance", 100, "first");
+        record("free", 10, "first");
+        await within(15_000, first.recorder.drain(ids.free), "late");
+        record("balance", 100, "second");
+        record("free", 10, "second");
+        await within(15_000, first.recorder.drain(ids.free), "late");
+        assert.equal(
+          await countStored(database, ids.free!),
+          20,
+          "they wait for the locked account",
+        );
+        assert.equal(first.recorder.waiting, 200);
+        assert.ok(first.recorder.inMemory.length <= 10, String(first.recorder.inMemory.length));
+      });
+      // The process is killed while it writes those that it has read again.
+      while (first.recorder.waiting > 150) await pause(1);
+      first.recorder.close();
+      const second = await startRun();
+      await second.journal.replay(createReplayedWriter(second));
+      assert.equal(await countStored(database, ids.balance!), 200);
+      assert.equal((await ledger.show(ids.balance!)).balanceNanos, 1_000n - 200n * 10n);
+      assert.deepEqual(await ledger.check(), []);
+      second.recorder.close();
+      await second.journal.close();
+      await first.journal.close();
+    }),
+);
 
 const { available } = postgresAvailability();
 

@@ -2,7 +2,7 @@ import type { Buffer } from "node:buffer";
 import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import type { Media } from "../../shared/media.ts";
-import { encodeRecord, type JournalRecord } from "./records.ts";
+import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
 
 /**
  * Writes a call as a journal record. If the call's begin record is in the same file, the request is
@@ -74,6 +74,17 @@ export class CallReader {
       yield interactionOf(record, record.request ?? null);
     }
   }
+}
+
+/** Returns the calls of these ids that have ended in a file with these bytes. */
+export function endedCalls(bytes: Buffer, ids: ReadonlySet<string>): Map<string, SettledCall> {
+  const calls = new CallReader();
+  const ended = new Map<string, SettledCall>();
+  for (const { record } of scanRecords(bytes)) {
+    const call = record && ids.has(record.id) ? calls.take(record) : undefined;
+    if (call) ended.set(call.transactionId, call);
+  }
+  return ended;
 }
 
 function interactionOf(

@@ -6,7 +6,7 @@ import { turnEnd } from "../../base/turns.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
-import { encodeEnd, recordOf } from "./calls.ts";
+import { encodeEnd, endedCalls, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
 import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
@@ -194,12 +194,34 @@ export class FileJournal implements Journal {
         found.push(row);
       }
     }
-    if (missing > 0) {
-      this.#observer?.lost(missing);
-      // The file stays for the next start, or until relief needs the space.
-      segment.open = Infinity;
-    }
+    if (missing > 0) this.#noteLost(segment, missing);
     this.#spilled.remove(file, this.#segments);
+    return found;
+  }
+
+  unload(transactionId: string): boolean {
+    return this.#openCalls.unload(transactionId);
+  }
+
+  async reload(
+    transactionIds: readonly string[],
+  ): Promise<ReadonlyMap<string, SettledCall | undefined>> {
+    const fileOf = (id: string) => this.#openCalls.get(id)?.segment;
+    const segment = transactionIds[0] === undefined ? undefined : fileOf(transactionIds[0]);
+    const ids = new Set(transactionIds.filter((id) => fileOf(id) === segment));
+    const found = new Map<string, SettledCall | undefined>(
+      segment ? await this.#readEnded(segment, ids) : [],
+    );
+    for (const { interaction } of this.#unwritten) {
+      if (ids.has(interaction.transactionId)) found.set(interaction.transactionId, interaction);
+    }
+    // Relief may have moved some meanwhile.
+    const lost = [...ids].filter((id) => !found.has(id) && fileOf(id) === segment);
+    for (const id of lost) {
+      found.set(id, undefined);
+      this.#openCalls.delete(id);
+    }
+    if (segment && lost.length > 0) this.#noteLost(segment, lost.length);
     return found;
   }
 
@@ -240,6 +262,25 @@ export class FileJournal implements Journal {
     this.#segments = [];
   }
 
+  async #readEnded(segment: Segment, ids: ReadonlySet<string>): Promise<Map<string, SettledCall>> {
+    // Keeps the file from being removed.
+    segment.open++;
+    try {
+      const bytes = await segment.read();
+      const ended = endedCalls(bytes, ids);
+      released(bytes);
+      return ended;
+    } finally {
+      segment.open--;
+    }
+  }
+
+  #noteLost(segment: Segment, records: number): void {
+    this.#observer?.lost(records);
+    // The file stays for the next start, or until relief needs the space.
+    segment.open = Infinity;
+  }
+
   #append(record: Uint8Array): Segment {
     if (this.#closed) throw new Error("the journal is closed");
     this.#lastAppendFailed = true;
@@ -273,7 +314,8 @@ export class FileJournal implements Journal {
       if (openCall) this.#beginFilesToRelease.push(openCall.segment);
     }
     const all = bytes + (asBegun ? openCall.bytes : 0);
-    this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined });
+    const { isUnloaded } = openCall ?? {};
+    this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined, isUnloaded });
     // A hash table that the Map has replaced may refer to the old object for a while
     // (docs/decisions.md, 0368).
     if (openCall) openCall.request = openCall.media = undefined;

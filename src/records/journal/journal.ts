@@ -49,6 +49,16 @@ export interface Journal extends RejectedRetention {
   readonly spilled: number;
   /** Returns the spilled records of the oldest file, in the order in which the calls ended. */
   readSpilled(): Promise<SettledCall[]>;
+  /**
+   * Notes that nothing but the journal has the record of this ended call from now on. False: the
+   * journal doesn't have it.
+   */
+  unload(transactionId: string): boolean;
+  /**
+   * Returns those of these unloaded records that are in the same file as the first one; undefined
+   * for one that can't be read.
+   */
+  reload(transactionIds: readonly string[]): Promise<ReadonlyMap<string, SettledCall | undefined>>;
   /** Appends a record that the store rejected to `rejected.jsonl`; rejects if the write fails. */
   reject(interaction: SettledCall, reason: string): Promise<void>;
   /** Removes the lines of erased calls from `rejected.jsonl`; returns their number. */

@@ -11,15 +11,16 @@ const pauseMs = 1000;
 /** Bytes that are read before the event loop gets a turn. */
 const pieceBytes = 512 * 1024;
 
-/** Throws if the account's calls in flight already fill much of the journal. */
+/** Throws if calls of the account, in flight or unloaded, already fill much of the journal. */
 export function refuseCrowding(
   accountId: number,
   journal: { bytes: number; maxBytes: number; openCalls: OpenCalls },
 ): void {
   const { bytes, maxBytes, openCalls } = journal;
-  if (bytes < maxBytes / 2 || openCalls.underWayBytes(accountId) < maxBytes / 4) return;
+  if (bytes < maxBytes / 2 || openCalls.heldBytes(accountId) < maxBytes / 4) return;
   throw new Fault("rate_limit_exceeded", {
-    message: "This account has too much data in calls in flight. Wait for some of them to finish.",
+    message: "This account has too much data in calls that are in flight or not stored yet. " +
+      "Wait for some of them to finish.",
     retryAfterSeconds: 5,
   });
 }

@@ -30,12 +30,14 @@ export interface OpenCall {
   request: string | null | undefined;
   /** The media of its begin record. */
   media?: readonly Media[] | undefined;
+  /** Whether only the journal has its record, although it could be stored: its account is locked. */
+  isUnloaded?: boolean | undefined;
 }
 
 /** All open calls, and how many bytes of the files they need. */
 export class OpenCalls {
   readonly #calls = new Map<string, OpenCall>();
-  readonly #underWay = new Map<number, number>();
+  readonly #held = new Map<number, number>();
   #bytes = 0;
 
   /** Bytes of the records of all open calls. */
@@ -43,9 +45,9 @@ export class OpenCalls {
     return this.#bytes;
   }
 
-  /** Bytes of the records of an account's calls in flight. */
-  underWayBytes(accountId: number): number {
-    return this.#underWay.get(accountId) ?? 0;
+  /** Bytes of the records of an account's calls in flight, and of its unloaded ones. */
+  heldBytes(accountId: number): number {
+    return this.#held.get(accountId) ?? 0;
   }
 
   has(id: string): boolean {
@@ -69,17 +71,27 @@ export class OpenCalls {
     this.#count(call, -call.bytes);
   }
 
+  /** Notes that only the journal has this call's record; false if it doesn't have it. */
+  unload(id: string): boolean {
+    const call = this.#calls.get(id);
+    if (!call || call.request !== undefined) return false;
+    this.#count(call, -call.bytes);
+    call.isUnloaded = true;
+    this.#count(call, call.bytes);
+    return true;
+  }
+
   /** Yields the ids of the calls that need the file. */
   *in(segment: Segment): Generator<string> {
     for (const [id, call] of this.#calls) if (call.segment === segment) yield id;
   }
 
-  #count({ accountId, request }: OpenCall, bytes: number): void {
+  #count({ accountId, request, isUnloaded }: OpenCall, bytes: number): void {
     this.#bytes += bytes;
-    if (request === undefined) return;
-    const all = this.underWayBytes(accountId) + bytes;
-    if (all > 0) this.#underWay.set(accountId, all);
-    else this.#underWay.delete(accountId);
+    if (request === undefined && !isUnloaded) return;
+    const all = this.heldBytes(accountId) + bytes;
+    if (all > 0) this.#held.set(accountId, all);
+    else this.#held.delete(accountId);
   }
 }
 
