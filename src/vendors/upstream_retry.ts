@@ -39,8 +39,8 @@ export function vendorRetryAdvice(
 /**
  * Returns the milliseconds to wait before the next try, or undefined when there is to be none. The
  * wait is random in the upper half of its span, so that calls which failed together don't return
- * together. A `retryAfterMs` beyond the rest of the total forbids the try: the caller gets the
- * error.
+ * together; what is left of the total ends the span. A `retryAfterMs` beyond what is left forbids
+ * the try: the caller gets the error.
  */
 export function nextDelayMs(
   state: RetryState,
@@ -49,9 +49,11 @@ export function nextDelayMs(
 ): number | undefined {
   const longest = longestMs[state.retries];
   if (state.retries >= maxRetries || longest === undefined) return undefined;
+  const leftMs = maxWaitMs - state.waitedMs;
+  const shortestMs = Math.max(longest / 2, retryAfterMs ?? 0);
+  if (shortestMs > leftMs) return undefined;
   const backOffMs = longest * (0.5 + random() / 2);
-  const delayMs = Math.round(Math.max(backOffMs, retryAfterMs ?? 0));
-  return delayMs > maxWaitMs - state.waitedMs ? undefined : delayMs;
+  return Math.round(Math.min(Math.max(backOffMs, shortestMs), leftMs));
 }
 
 /** Read as seconds it would be over thirty years, so from here on it is a Unix time. */

@@ -40,6 +40,16 @@ Deno.test("the vendor's wish to wait is kept, or ends the repetitions", () => {
   assert.equal(nextDelayMs({ retries: 1, waitedMs: 1900 }, () => 0), undefined);
 });
 
+Deno.test("the randomness of a wait never takes away a retry that the vendor's wait leaves room for", () => {
+  const second = { retries: 1, waitedMs: 1000 };
+  for (const random of [() => 0, () => 0.5, () => 0.999999]) {
+    assert.equal(nextDelayMs(second, random, 1000), 1000);
+  }
+  assert.equal(nextDelayMs(second, () => 0), 750);
+  assert.equal(nextDelayMs(second, () => 0.999999), 1000);
+  assert.equal(nextDelayMs({ retries: 1, waitedMs: 1251 }, () => 0), undefined);
+});
+
 Deno.test("x-should-retry is true or false; anything else says nothing", () => {
   const cases = [["true", true], ["false", false], ["no", undefined], ["", undefined]] as const;
   for (const [value, expected] of cases) {
