@@ -48,7 +48,12 @@ export const modelPage = z.object({
   ),
 });
 
-/** The name may hold slashes. */
+/**
+ * Matches a model's name, which may hold slashes, but not one with a method of a model, such as
+ * `:generateContent`: that is another endpoint, for POST.
+ */
+const modelInPath = ":model{(?:(?!:(?:\\w+Contents?|countTokens|predict)$)[^])+}";
+
 const modelParams = z.object({
   model: z.string().min(1).max(256).describe("Name of the model, as listed."),
 });
@@ -72,7 +77,7 @@ export function familyModel(family: VendorFamily) {
     method: "get",
     path: `${paths[0]}{model}`,
     aliases: paths.slice(1).map((path) => `${path}{model}`),
-    mounts: paths.map((path) => `${path}:model{[^]+}`),
+    mounts: paths.map((path) => path + modelInPath),
     operationId: operationName("getModel", family.label),
     summary: `Get a model (${family.name})`,
     tag: family.label,
@@ -88,7 +93,7 @@ export function familyModel(family: VendorFamily) {
 export const unifiedModel = defineContract({
   ...unified,
   path: "/chat/v1/models/{model}",
-  mounts: ["/chat/v1/models/:model{[^]+}"],
+  mounts: [`/chat/v1/models/${modelInPath}`],
   operationId: "getModel",
   summary: "Get a model",
   description:
@@ -103,7 +108,7 @@ export const unifiedModel = defineContract({
 export const unifiedNativeModel = defineContract({
   ...unified,
   path: "/chat/v1beta/models/{model}",
-  mounts: ["/chat/v1beta/models/:model{[^]+}"],
+  mounts: [`/chat/v1beta/models/${modelInPath}`],
   operationId: "getNativeModel",
   summary: "Get a model for clients of Google",
   description: "As `/chat/v1/models/{model}`, with the fields that `@google/genai` reads.",

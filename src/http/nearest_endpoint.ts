@@ -158,14 +158,15 @@ function add(methodsByPath: Map<string, Set<string>>, path: string, method: stri
 
 /**
  * Returns paths where the endpoint may be: `/openai/chat/completions` and `/chat/completions` lack
- * `/v1`. In the unified family the vendor comes after `models/`, as part of the model's name.
+ * `/v1`, which `/openai/v1/health` has too much. In the unified family the vendor comes after
+ * `models/`, as part of the model's name.
  */
 function versioned(path: string): string[] {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.filter((segment) => !/^v\d/.test(segment)).join("/");
   const whole = [first, ...rest].filter((segment) => !/^(v\d\w*|api)$/.test(segment)).join("/")
     .replace(/^([^/]+)\/models\//, "models/$1/");
-  return [`/${first}/v1/${tail}`, `/chat/v1/${whole}`, `/chat/v1/${tail}`];
+  return [`/${first}/v1/${tail}`, `/${first}/${tail}`, `/chat/v1/${whole}`, `/chat/v1/${tail}`];
 }
 
 function addressedIn(value: object | undefined): Addressed[] {

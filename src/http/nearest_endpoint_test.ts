@@ -15,6 +15,7 @@ const cases: [string, string, string][] = [
   ["POST", "/api/v1/messages", " Did you mean POST /chat/v1/messages?"],
   ["POST", "/v2/embeddings", " Did you mean POST /chat/v1/embeddings?"],
   ["GET", "/models", " Did you mean GET /chat/v1/models?"],
+  ["GET", "/openai/v1/health", " Did you mean GET /openai/health?"],
   ["GET", "/api/v1/stauts", " Did you mean GET /api/v1/status?"],
   [
     ...["POST", "/anthropic/v1/chat/completions"] as const,

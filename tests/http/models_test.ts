@@ -324,3 +324,12 @@ Deno.test("a name with a line end is an unknown model, and no unknown endpoint",
     assert.equal((await answer.json()).error.code, "model_not_found", family);
   }
 });
+
+Deno.test("GET of a model's method is an unknown endpoint, and says which one is meant", async () => {
+  for (const family of ["/chat/v1", "/v1beta", "/google/v1beta"]) {
+    const path = `${family}/models/google/gemini-2.5-flash:generateContent`;
+    const { error } = await (await service().fetch(path)).json();
+    assert.equal(error.code, "endpoint_not_found", family);
+    assert.match(error.message, /Did you mean POST \S+:generateContent\?$/);
+  }
+});

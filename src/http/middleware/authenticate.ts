@@ -63,7 +63,7 @@ export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
 }
 
 const googleKeyElsewhere =
-  "x-goog-api-key: this header is taken only on generate paths and model lists. Elsewhere send 'Authorization: Bearer <API_KEY>'.";
+  "x-goog-api-key: this header is taken only on generate paths and /v1/models. Elsewhere send 'Authorization: Bearer <API_KEY>'.";
 
 function credentialOf(header: (name: string) => string | undefined, googleAllowed: boolean) {
   const credential = parseCredential({
