@@ -41,7 +41,7 @@ import { createIdempotencyServices } from "../idempotency/wire.ts";
 import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
 import { operations } from "../media/operation_kinds.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
+import { createRateBuckets, endRateLeases } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
@@ -257,7 +257,10 @@ function createAccess(
   return {
     keys: createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }),
     credit: createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }),
-    rateLimiter: createRateLimiter({ store, clock, newId, pause, leaseMs: leaseSeconds * 1000 }),
+    rateLimiter: createRateLimiter({
+      ...{ store, clock, newId, pause, processId },
+      leaseMs: leaseSeconds * 1000,
+    }),
   };
 }
 
@@ -470,7 +473,7 @@ async function recoverAll(
  * those of accounts that stay locked: what a lease still holds by then is unused.
  */
 async function recover(
-  { journal, processId, log }: Pick<Core, "journal" | "processId" | "log">,
+  { database, journal, processId, log }: Pick<Core, "database" | "journal" | "processId" | "log">,
   { write, ledger, budgets }: {
     write: WriteReplayed;
     ledger: Ledger;
@@ -480,6 +483,7 @@ async function recover(
   const found = await journal.replay(write);
   await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);
+  await endRateLeases(database, processId);
   if (found.ended + found.interrupted + leases === 0) return;
   log.info("recovered the journal and leases of the last run", { ...found, leases });
 }

@@ -35,6 +35,8 @@ interface RateLimiterDeps {
   clock: Clock;
   newId: () => string;
   leaseMs: number;
+  /** The same over restarts: the next run ends the leases that a killed one held. */
+  processId: string;
   pause: (ms: number) => Promise<void>;
   setTimer?: SetTimer;
 }
@@ -56,7 +58,7 @@ export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
 
 /** This process's contact to the database, shared by its accounts. */
 interface Contact {
-  /** The prefix of all names of this process. */
+  /** The prefix of all names of this run of the process. */
   readonly ownNames: string;
   /** Name under which the database knows this process; another one after each silence. */
   process: string;
@@ -72,7 +74,7 @@ class LeasingLimiter implements RateLimiter {
 
   constructor(deps: RateLimiterDeps) {
     this.#deps = deps;
-    const ownNames = `${deps.newId()} `;
+    const ownNames = `${deps.processId} ${deps.newId()} `;
     this.#contact = { ownNames, process: ownNames + deps.newId(), isDown: false };
   }
 

@@ -133,6 +133,7 @@ Deno.test("heartbeats go on, and the process ends, while the store hangs at a bu
   let beats = 0;
   const limiter = createRateLimiter({
     ...{ clock, newId: () => crypto.randomUUID(), leaseMs: 150_000, setTimer: timers.later },
+    processId: "p",
     pause: () => Promise.resolve(),
     store: {
       ...store,

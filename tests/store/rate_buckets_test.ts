@@ -4,10 +4,11 @@ import { systemClock } from "../../src/base/clock.ts";
 import { changeAccountLimits } from "../../src/administration/account_administration.ts";
 import { tierLimits } from "../../src/keys/account.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import { graceMs } from "../../src/rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createRateBuckets } from "../../src/rate_limits/store/rate_buckets.ts";
+import { createRateBuckets, endRateLeases } from "../../src/rate_limits/store/rate_buckets.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startProcess } from "../support/rate_world.ts";
 
@@ -88,6 +89,7 @@ onPostgres("the same in real time, by the clock of the database", async (databas
       clock: systemClock,
       newId: () => `${name}-${++ids}`,
       leaseMs: 150_000,
+      processId: name,
       pause: () => Promise.resolve(),
     }));
   }
@@ -112,6 +114,29 @@ eachDatabase("a restart does not refill the bucket, and time does", async (datab
   assert.equal(await drain([second], account), 60);
   clock.advance(10_000);
   assert.equal(await drain([second], account), 10);
+});
+
+eachDatabase("what a killed process held back ends when it starts again", async (database) => {
+  const account = await freeAccount(database);
+  const clock = new FakeClock();
+  const now = () => clock.now().getTime();
+  const start = (run: string, process = "p") =>
+    startProcess(process, createRateBuckets(database, now), clock, 150_000, run).limiter;
+  const killed = start("run 1");
+  assert.equal(await drain([killed], account), 100);
+  await killed.tick();
+  clock.advance(graceMs);
+  await endRateLeases(database, "another", now);
+  await endRateLeases(database, "p", now);
+  clock.advance(20_000);
+  const next = start("run 2");
+  assert.equal(await drain([next], account), 21, "the refill, with the second before the restart");
+  clock.advance(30_000);
+  assert.equal(await drain([next], account), 30);
+  // A process that only falls silent keeps its share.
+  await endRateLeases(database, "another", now);
+  clock.advance(10_000);
+  assert.equal(await drain([start("run 1", "q")], account), 0);
 });
 
 eachDatabase("a change of tier fills the bucket, the same tier does not", async (database) => {

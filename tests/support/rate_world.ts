@@ -72,6 +72,7 @@ export function startProcess(
     clock,
     newId: () => `${start}-${++ids}`,
     leaseMs,
+    processId: name,
     pause: () => Promise.resolve(),
   });
   return { name, limiter };

@@ -108,6 +108,33 @@ function leaseOf(row: SqlRow, request: LeaseRequest) {
   return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heartbeats);
 }
 
+/**
+ * Ends the leases of the last run of a process: it was killed, so it issues nothing any more. What
+ * it held may have been spent, and the refill brings it back. Locked buckets are left out, so that
+ * the start waits for nobody; their leases end by themselves.
+ */
+export async function endRateLeases(
+  database: Queryable,
+  processId: string,
+  nowMs?: () => number,
+): Promise<void> {
+  await database.query(
+    `with held as (
+       select account_id from rate_buckets where position($2 in holders) > 0
+       for update skip locked
+     )
+     update rate_buckets b set version = version + 1, holders = (
+       select coalesce(jsonb_agg(
+         case when starts_with(one ->> 'process', $3)
+           then one || jsonb_build_object('expiresAtMs',
+             least((one ->> 'expiresAtMs')::bigint, ${time}))
+           else one end), '[]')::text
+       from jsonb_array_elements(b.holders::jsonb) one)
+     from held where held.account_id = b.account_id`,
+    [nowMs?.() ?? null, `"${processId} `, `${processId} `],
+  );
+}
+
 /** Returns the whole tokens in an account's bucket now, including those that processes hold. */
 export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
   const row = await readRow(database, accountId, null);
