@@ -46,12 +46,14 @@ export interface CredentialHeaders {
 }
 
 /**
- * `missing`: no header has a key. `malformed`: a header has something that can't be a service key,
- * or a vendor key that can't be sent on. `vendorKey` is the second half of the dual-key form.
+ * `missing`: no header has a key. `malformed`: a header has something that can't be a service key.
+ * `vendor_key`: what follows the semicolon can't be sent to a vendor, because of `problem`.
+ * `vendorKey` is the second half of the dual-key form.
  */
 export type Credential =
   | { kind: "missing" }
   | { kind: "malformed" }
+  | { kind: "vendor_key"; problem: string }
   | { kind: "key"; value: string; vendorKey?: Secret };
 
 /**
@@ -78,7 +80,8 @@ export function parseCredential(
     // An empty vendor key is an unset variable of the caller; going on without one would charge
     // the credit that the dual form was meant to spare.
     const vendorKey = value.slice(semicolon + 1).trim();
-    if (!isVendorKeyForm(vendorKey)) return { kind: "malformed" };
+    const problem = vendorKeyProblem(vendorKey);
+    if (problem !== undefined) return { kind: "vendor_key", problem };
     return { kind: "key", value: key, vendorKey: new Secret(vendorKey) };
   }
   return fields.length === 0 ? { kind: "missing" } : { kind: "malformed" };
@@ -89,7 +92,7 @@ const bodyLength = 43;
 const checksumLength = 6;
 const shownLength = 12;
 /** Longest vendor key that is sent on; some vendors' keys are tokens of 2–3 KB. */
-export const maxVendorKeyLength = 4096;
+const maxVendorKeyLength = 4096;
 
 function checksum(body: string): string {
   return base62Number(crc32(body), checksumLength);
@@ -100,7 +103,15 @@ function bearerValue(header: string): string {
   return /^\s*bearer\s+(\S.*)$/i.exec(header)?.[1]?.trim() ?? "";
 }
 
-/** Printable ASCII without spaces: nothing that could end a header or be read as two values. */
-export function isVendorKeyForm(value: string): boolean {
-  return value.length <= maxVendorKeyLength && /^[\x21-\x7e]+$/.test(value);
+/** Returns why a text can't be a vendor key, without the text; undefined if it can. */
+export function vendorKeyProblem(value: string): string | undefined {
+  if (value === "") return "the vendor key is missing";
+  if (looksLikeKey(value)) {
+    return "this is a key of this service; expected one that the vendor issued";
+  }
+  // Nothing that could end a header or be read as two values.
+  const isSendable = value.length <= maxVendorKeyLength && /^[\x21-\x7e]+$/.test(value);
+  return isSendable
+    ? undefined
+    : `a vendor key has at most ${maxVendorKeyLength} printable ASCII characters, without spaces or line breaks`;
 }

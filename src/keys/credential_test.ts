@@ -91,7 +91,7 @@ for (const [name, headers, expected] of keys) {
   Deno.test(`credential found: ${name}`, () => assert.deepEqual(parsed(headers), expected));
 }
 
-const refused: [string, CredentialHeaders, "missing" | "malformed"][] = [
+const refused: [string, CredentialHeaders, "missing" | "malformed" | "vendor_key"][] = [
   ["nothing", {}, "missing"],
   ["empty headers", { authorization: "", xApiKey: " ", xGoogApiKey: "" }, "missing"],
   ["another scheme", { authorization: "Basic abc" }, "missing"],
@@ -101,16 +101,17 @@ const refused: [string, CredentialHeaders, "missing" | "malformed"][] = [
   ["a key cut short", { authorization: `Bearer ${key.slice(0, -1)}` }, "malformed"],
   ["two keys in one header", { authorization: `Bearer ${key}, Bearer ${other}` }, "malformed"],
   ["a vendor key first", { xApiKey: `sk-1;${key}` }, "malformed"],
-  ["an empty vendor key", { authorization: `Bearer ${key};` }, "malformed"],
-  ["a line end in the vendor key", { xApiKey: `${key};sk\r\nX-Evil: 1` }, "malformed"],
-  ["a control character in the vendor key", { xApiKey: `${key};sk\u0001` }, "malformed"],
-  ["a space in the vendor key", { xApiKey: `${key};sk 1` }, "malformed"],
-  ["a vendor key outside ASCII", { xApiKey: `${key};schlüssel` }, "malformed"],
-  ["a huge vendor key", { xApiKey: `${key};${"x".repeat(4097)}` }, "malformed"],
+  ["an empty vendor key", { authorization: `Bearer ${key};` }, "vendor_key"],
+  ["a line end in the vendor key", { xApiKey: `${key};sk\r\nX-Evil: 1` }, "vendor_key"],
+  ["a control character in the vendor key", { xApiKey: `${key};sk\u0001` }, "vendor_key"],
+  ["a space in the vendor key", { xApiKey: `${key};sk 1` }, "vendor_key"],
+  ["a vendor key outside ASCII", { xApiKey: `${key};schlüssel` }, "vendor_key"],
+  ["a service key as the vendor key", { authorization: `Bearer ${key};${other}` }, "vendor_key"],
+  ["a huge vendor key", { xApiKey: `${key};${"x".repeat(4097)}` }, "vendor_key"],
   [
     "a broken vendor key isn't passed over",
     { authorization: `Bearer ${key};`, xApiKey: other },
-    "malformed",
+    "vendor_key",
   ],
 ];
 for (const [name, headers, expected] of refused) {

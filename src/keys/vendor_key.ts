@@ -1,6 +1,6 @@
 import { Secret } from "../base/secret.ts";
 import type { AuditNote } from "../audit/audit.ts";
-import { isVendorKeyForm, looksLikeKey, maxVendorKeyLength } from "./credential.ts";
+import { vendorKeyProblem } from "./credential.ts";
 import type { MasterKey } from "./sealing.ts";
 
 /** A stored vendor key as people see it; the value is never shown again. */
@@ -82,15 +82,8 @@ export interface VendorKeyStore {
  */
 export function parseVendorKey(text: string): Secret {
   const value = text.trim();
-  if (value === "") throw new Error("the vendor key is missing");
-  if (looksLikeKey(value)) {
-    throw new Error("this is a key of this service; expected one that the vendor issued");
-  }
-  if (!isVendorKeyForm(value)) {
-    throw new Error(
-      `a vendor key has at most ${maxVendorKeyLength} printable ASCII characters, without spaces or line breaks`,
-    );
-  }
+  const problem = vendorKeyProblem(value);
+  if (problem !== undefined) throw new Error(problem);
   return new Secret(value);
 }
 

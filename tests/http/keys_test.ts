@@ -25,15 +25,23 @@ const service = shared(async (): Promise<Fixtures> => {
   return { ...started, revoked: revoked.key, expired: expired.key };
 });
 
-const missing = { type: "authentication_error", code: "missing_api_key" };
-const invalid = { type: "authentication_error", code: "invalid_api_key" };
+const missing = {
+  type: "authentication_error",
+  code: "missing_api_key",
+  message: /Authorization: Bearer/,
+};
+const invalid = {
+  type: "authentication_error",
+  code: "invalid_api_key",
+  message: /Invalid API key/,
+};
 
 /** Credentials that are none, and the error that each must get. */
 const credentials: readonly {
   name: string;
   headers: (at: Fixtures) => Record<string, string>;
   query?: (at: Fixtures) => string;
-  error: Pick<ErrorFields, "type" | "code">;
+  error: Pick<ErrorFields, "type" | "code" | "message">;
 }[] = [
   { name: "no key", headers: () => ({}), error: missing },
   {
@@ -97,7 +105,12 @@ const credentials: readonly {
   {
     name: "a good key with an empty vendor key",
     headers: (at) => ({ authorization: `Bearer ${at.key};` }),
-    error: invalid,
+    error: { ...invalid, code: "invalid_vendor_api_key", message: /is missing/ },
+  },
+  {
+    name: "a service key in the place of the vendor key",
+    headers: (at) => ({ authorization: `Bearer ${at.key};${at.key}` }),
+    error: { ...invalid, code: "invalid_vendor_api_key", message: /a key of this service/ },
   },
 ];
 
@@ -152,7 +165,6 @@ for (const route of routes) {
           ...error,
           dialect: route.dialect,
           ...(route.dialect === "generate" ? { status: "UNAUTHENTICATED" } : {}),
-          message: error === missing ? /Authorization: Bearer/ : /Invalid API key/,
         },
         unexpected: [at.revoked, unknownKey, "dmt_short", "sk-0123456789"],
       };

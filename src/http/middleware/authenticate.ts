@@ -77,6 +77,11 @@ function credentialOf(header: (name: string) => string | undefined, googleAllowe
     throw new Fault("missing_api_key", isElsewhere ? { message: googleKeyElsewhere } : {});
   }
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
+  if (credential.kind === "vendor_key") {
+    throw new Fault("invalid_vendor_api_key", {
+      message: `After the semicolon of '<API_KEY>;<VENDOR_KEY>': ${credential.problem}.`,
+    });
+  }
   return credential;
 }
 
