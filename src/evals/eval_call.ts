@@ -1,7 +1,7 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseExactly } from "../base/exact_json.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { type CallTrace, type JobCall, jobCaller } from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
@@ -31,7 +31,7 @@ export interface Spent {
  */
 export type CallResult =
   | { kind: "answer"; json: unknown; spent: Spent }
-  | { kind: "refused"; code: ErrorCode; message: string; spent: Spent }
+  | { kind: "refused"; code: ErrorCode; message: string; spent: Spent; cause?: unknown }
   | { kind: "busy"; code: ErrorCode; ms: number | undefined; spent: Spent }
   | { kind: "wait"; code: ErrorCode; message: string; ms: number }
   | { kind: "unrecoverable"; code: ErrorCode; message: string }
@@ -74,8 +74,12 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
     return { kind: "answer", json: parseExactly(text), spent: spentBy(caller.trace) };
   } catch (thrown) {
     if (call.signal.aborted) return { kind: "stopped" };
-    if (!(thrown instanceof Fault) || thrown.code === "store_unavailable") throw thrown;
-    return failed(thrown, spentBy(caller.trace));
+    if (isStoreAway(thrown)) throw thrown;
+    const spent = spentBy(caller.trace);
+    if (thrown instanceof Fault) return failed(thrown, spent);
+    // What the vendor was paid before an internal error is charged all the same.
+    const { message } = errors.internal_error;
+    return { kind: "refused", code: "internal_error", message, spent, cause: thrown };
   }
 }
 

@@ -52,25 +52,36 @@ const maxTries = 4;
  */
 export async function runItem(deps: EvalItemDeps, context: ItemContext): Promise<ItemEnd> {
   const stored = await deps.work.stored(context.run, context.item);
+  const paid: Paid = { spent: noSpent, judgements: [] };
   try {
-    return await runStored(deps, context, stored);
+    return await runStored(deps, context, stored, paid);
   } catch (thrown) {
     if (isStoreAway(thrown)) throw thrown;
     // An internal error ends the item: it would otherwise be retried forever.
-    const { evalRunId } = context.run;
-    deps.log.warn("an interaction could not be evaluated", {
-      run: evalRunId,
-      position: context.item.position,
-      reason: thrown instanceof Error ? thrown.name : "unknown",
-    });
-    return failed(context, stored, "internal_error", errors.internal_error.message, noSpent);
+    warnOf(deps, context, thrown);
+    return failed(context, stored, "internal_error", errors.internal_error.message, paid);
   }
+}
+
+/** The calls of an item so far: its answer's and those of its judges. */
+interface Paid {
+  spent: Spent;
+  judgements: Judgement[];
+}
+
+function warnOf({ log }: EvalItemDeps, { run, item }: ItemContext, thrown: unknown): void {
+  log.warn("an interaction could not be evaluated", {
+    run: run.evalRunId,
+    position: item.position,
+    reason: thrown instanceof Error ? thrown.name : "unknown",
+  });
 }
 
 async function runStored(
   deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall | undefined,
+  paid: Paid,
 ): Promise<ItemEnd> {
   const { run, item } = context;
   const dialect = stored && dialectOf(deps, stored);
@@ -93,12 +104,13 @@ async function runStored(
   await deps.work.begin(run, item);
   const answer = await answerOf(deps, context, stored, dialect, asked);
   if (answer.kind !== "answer") return unanswered(context, stored, answer);
+  paid.spent = answer.spent;
   const text = answerText(dialect, answer.json);
   if (text === "" && dialect !== deps.dialects[stored.dialect]) {
-    return skipped(context, stored, "unreadable_answer", answer.spent);
+    return skipped(context, stored, "unreadable_answer", paid);
   }
   const evidence = { input, answer: text, expected: storedAnswer(stored, dialect) };
-  const judgements: Judgement[] = [];
+  const { judgements } = paid;
   for (const index of run.graders.keys()) {
     const judgement = await judge(deps, context, stored, evidence, index);
     if (judgement.kind !== "judgement") {
@@ -108,7 +120,7 @@ async function runStored(
     judgements.push(judgement);
   }
   const outcome = outcomeOf(judgements.map(({ verdict }) => verdict));
-  return finished(context, stored, { outcome, reason: null, spent: answer.spent, judgements });
+  return finished(context, stored, { outcome, reason: null, ...paid });
 }
 
 /**
@@ -246,12 +258,16 @@ async function earlierAnswer(
 
 async function call(
   deps: EvalItemDeps,
-  { run, principal, signal, item }: ItemContext,
+  context: ItemContext,
   { sessionId, userId }: StoredCall,
   request: { dialect: Dialect; body: unknown; bodyText: string; requestId: string },
 ): Promise<CallOutcome> {
+  const { run, principal, signal, item } = context;
   const ofStored = { sessionId, userId, sourceIds: [item.transactionId] };
   const asked = await askModel(deps, { principal, signal, ...ofStored, ...request });
+  if (asked.kind === "refused" && asked.cause !== undefined) {
+    warnOf(deps, context, asked.cause);
+  }
   if (asked.kind !== "busy") return asked;
   const { code, spent, ms } = asked;
   const tries = Math.max(1, item.attempts);
@@ -269,7 +285,8 @@ function unanswered(
   asked: Exclude<CallOutcome, { kind: "answer" }>,
 ): ItemEnd {
   if (asked.kind !== "refused") return asked;
-  return failed(context, stored, asked.code, asked.message, asked.spent);
+  const { code, message, spent } = asked;
+  return failed(context, stored, code, message, { spent, judgements: [] });
 }
 
 function failed(
@@ -277,9 +294,9 @@ function failed(
   stored: StoredCall | undefined,
   code: ErrorCode,
   message: string,
-  spent: Spent,
+  paid: Paid,
 ): ItemEnd {
-  const end = { outcome: "error", reason: code, spent, judgements: [] } as const;
+  const end = { outcome: "error", reason: code, ...paid } as const;
   return finished(context, stored, end, `${code}: ${message}`);
 }
 
@@ -287,9 +304,9 @@ function skipped(
   context: ItemContext,
   stored: StoredCall | undefined,
   reason: string,
-  spent = noSpent,
+  paid: Paid = { spent: noSpent, judgements: [] },
 ): ItemEnd {
-  const end = { outcome: "skipped", reason, spent, judgements: [] } as const;
+  const end = { outcome: "skipped", reason, ...paid } as const;
   return finished(context, stored, end, `skipped: ${reason}`);
 }
 

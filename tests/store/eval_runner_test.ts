@@ -323,6 +323,31 @@ eachWorld(
   },
 );
 
+eachWorld(
+  "an internal error ends the interaction; what its calls cost before is counted",
+  async (world) => {
+    await world.store(3);
+    world.model = ({ bodyText, caller: { trace } }) => {
+      trace.settled = { costNanos: 7n } as SettledCall;
+      if (bodyText.includes("Criterion:")) {
+        return chatAnswer('{"passed": true, "score": 1, "reason": ""}');
+      }
+      if (numberIn(bodyText) === 0) throw new TypeError("in the relay");
+      if (numberIn(bodyText) === 1) return { status: 200, headers: {}, body: "{}" };
+      return chatAnswer("answer 2");
+    };
+    const judge: Grader = { type: "judge", model: "vendor-b/judge", prompt: "Is it right?" };
+    const broken = { ...judge, prompt: undefined } as unknown as Grader;
+    const id = await world.create({ graders: [judge, broken] });
+    world.runner().wake();
+    const { counts } = await world.until(id, ended);
+    assert.deepEqual([counts.errors, counts.costNanos], [3, 28n]);
+    assert.equal(world.log.filter((line) => /could not be evaluated/.test(line)).length, 3);
+    const results = await world.evals.results(world.accountId, id, { limit: 9 });
+    assert.deepEqual(results.map(({ passed }) => passed), [null, null, null, null, true, null]);
+  },
+);
+
 eachWorld("one refused request is one error; twenty in a row end the run", async (world) => {
   await world.store(120);
   const answer = world.model;
