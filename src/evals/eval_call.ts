@@ -35,7 +35,7 @@ export type CallResult =
   | { kind: "busy"; code: ErrorCode; ms: number | undefined; spent: Spent }
   | { kind: "wait"; code: ErrorCode; message: string; ms: number }
   | { kind: "unrecoverable"; code: ErrorCode; message: string }
-  | { kind: "stopped" };
+  | { kind: "stopped"; spent?: Spent };
 
 export interface EvalCallDeps {
   clock: Clock;
@@ -70,12 +70,14 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
   try {
     const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
     const text = await new Response(reply.body as BodyInit | null).text();
-    if (call.signal.aborted || reply.status === 499) return { kind: "stopped" };
+    if (reply.status === 499) return { kind: "stopped", spent: spentBy(caller.trace) };
+    // The answer is complete: the next try finds it, and counts it.
+    if (call.signal.aborted) return { kind: "stopped" };
     return { kind: "answer", json: parseExactly(text), spent: spentBy(caller.trace) };
   } catch (thrown) {
-    if (call.signal.aborted) return { kind: "stopped" };
-    if (isStoreAway(thrown)) throw thrown;
     const spent = spentBy(caller.trace);
+    if (call.signal.aborted) return { kind: "stopped", spent };
+    if (isStoreAway(thrown)) throw thrown;
     if (thrown instanceof Fault) return failed(thrown, spent);
     // What the vendor was paid before an internal error is charged all the same.
     const { message } = errors.internal_error;

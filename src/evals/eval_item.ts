@@ -114,7 +114,7 @@ async function runStored(
   for (const index of run.graders.keys()) {
     const judgement = await judge(deps, context, stored, evidence, index);
     if (judgement.kind !== "judgement") {
-      await countPaid(deps, context, [answer, ...judgements]);
+      await countPaid(deps, context, [answer, ...judgements].map(({ spent }) => spent));
       return unanswered(context, stored, judgement);
     }
     judgements.push(judgement);
@@ -142,10 +142,9 @@ function dialectOf(
 async function countPaid(
   { work }: EvalItemDeps,
   { run, item }: ItemContext,
-  paid: readonly { spent: Spent }[],
+  paid: readonly Spent[],
 ): Promise<void> {
-  const calls = paid.map(({ spent }) => spent)
-    .filter(({ costNanos, unpricedCalls }) => costNanos > 0n || unpricedCalls > 0);
+  const calls = paid.filter(({ costNanos, unpricedCalls }) => costNanos > 0n || unpricedCalls > 0);
   if (calls.length > 0) await work.countCalls(run, item, calls);
 }
 
@@ -268,6 +267,8 @@ async function call(
   if (asked.kind === "refused" && asked.cause !== undefined) {
     warnOf(deps, context, asked.cause);
   }
+  // A vendor may bill what it wrote until it was interrupted.
+  if (asked.kind === "stopped" && asked.spent) await countPaid(deps, context, [asked.spent]);
   if (asked.kind !== "busy") return asked;
   const { code, spent, ms } = asked;
   const tries = Math.max(1, item.attempts);

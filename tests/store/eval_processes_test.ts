@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
@@ -87,6 +88,7 @@ eachWorld("a process that ends gives its run back, to go on at once elsewhere", 
     world.calls.length <= 6 ? answer(request) : new Promise((_, reject) => {
       request.caller.signal.addEventListener("abort", () => {
         aborted.push(true);
+        request.caller.trace.settled = { costNanos: 7n } as SettledCall;
         reject(new Fault("internal_error"));
       });
     });
@@ -100,6 +102,7 @@ eachWorld("a process that ends gives its run back, to go on at once elsewhere", 
   world.runner().wake();
   const run = await world.until(id, ended);
   assert.deepEqual([run.state, run.counts.passed, run.counts.errors], ["done", 20, 0]);
+  assert.equal(run.counts.costNanos, 7n * BigInt(aborted.length), "what was written is counted");
 });
 
 eachWorld(
