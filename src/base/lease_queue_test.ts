@@ -110,6 +110,14 @@ Deno.test("behind a slow store requests are served as soon as the lease covers t
   queue.answer.resolve(9);
   await Promise.all(waiting);
   assert.deepEqual([order, timers.pending], [[1, 5, 9], 0]);
+  // It has answered: who waits comes first again.
+  const behind = [9, 1].map((units) => queue.request(units).then((one) => order.push(one)));
+  queue.free = 1;
+  behind.push(queue.request(1).then((one) => order.push(one)));
+  await turns();
+  assert.equal(order.length, 3);
+  queue.answer.resolve(11);
+  await Promise.all(behind);
 });
 
 Deno.test("behind a store that doesn't answer, only what the lease covers goes on", async () => {
@@ -160,6 +168,13 @@ Deno.test("after a failure who can be served still is, the others fail, and the 
   await turns();
   queue.answer.resolve(3);
   assert.equal(await again, 4);
+  const last = queue.request(9);
+  queue.free = 2;
+  const closed = queue.close();
+  queue.answer.reject(new Error("away"));
+  await assert.rejects(last, /away/);
+  await closed;
+  assert.equal(queue.free, 0, "what is left is returned all the same");
 });
 
 Deno.test("each key has its own queue, which is removed when it is empty; leases are returned at the end", async () => {
@@ -176,5 +191,7 @@ Deno.test("each key has its own queue, which is removed when it is empty; leases
   queues.forgetUnused();
   assert.deepEqual([...queues], [["one", one]]);
   await queues.close();
-  assert.equal(one.free, 0);
+  const late = queues.of("late", () => Object.assign(units(), { free: 1 }));
+  await turns();
+  assert.deepEqual([one.free, late.free], [0, 0]);
 });

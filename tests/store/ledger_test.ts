@@ -50,8 +50,15 @@ eachDatabase("grants and adjustments make the balance, and those with a name onc
   assert.equal(await ledger.grant(accountId, 5n * usd, { note: "first" }), 5n * usd);
   assert.equal(await ledger.adjust(accountId, -usd, { note: "price", operationId: "a" }), 4n * usd);
   assert.equal(await ledger.adjust(accountId, -usd, { note: "price", operationId: "a" }), 4n * usd);
+  await db.query(
+    `update ledger_entries set created_at = created_at - interval '25 hours',
+       operation_id = to_char(clock_timestamp() at time zone 'UTC' - interval '1 day',
+         '"a "YYYY-MM-DD') where operation_id like 'a %'`,
+    [],
+  );
+  assert.equal(await ledger.adjust(accountId, -usd, { operationId: "a" }), 3n * usd, "next day");
   await assert.rejects(ledger.grant(accountId, 0n), RangeError);
-  assert.equal((await ledger.show(accountId)).balanceNanos, 4n * usd);
+  assert.equal((await ledger.show(accountId)).balanceNanos, 3n * usd);
   // A repricing writes one correction for each call.
   await ledger.grant(accountId, 50n);
   for (const nanos of [2n, 3n]) {
