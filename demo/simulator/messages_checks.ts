@@ -62,6 +62,10 @@ function checkMessage(
     throw invalid(path, `role 'system' is not supported on this model`);
   }
   if (role === "system") checkPlace(message, index, messages);
+  const last = asText(objectsIn(message.content).at(-1)?.type);
+  if (role === "assistant" && last.endsWith("thinking")) {
+    throw invalid(path, `The final block in an assistant message cannot be \`${last}\`.`);
+  }
   const config = message.output_config
     ? require(message.output_config, { effort: OUTPUT_CONFIG.effort }, `${path}.output_config`)
     : {};

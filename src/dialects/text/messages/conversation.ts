@@ -7,7 +7,7 @@ import {
 } from "../../../base/json_text.ts";
 import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
-import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
 
 /**
  * How the gateway continues a message thread (npm @anthropic-ai/sdk 1.12.0, `thread`). A thread
@@ -65,7 +65,7 @@ export const conversation: Conversation = {
   continueFrom({ body, bodyText, inputItems: [first, ...earlier], answer }) {
     const request = body as JsonRecord;
     const created = asRecord(first);
-    const before = [...earlier.map(withoutMarks), answerTurn(answer)];
+    const before = [...earlier.map(withoutMarks), ...answerTurns(answer)];
     const added = ["system", "tools"].flatMap((name): [string, unknown][] =>
       isSet(request[name]) || !isSet(created[name]) ? [] : [[name, created[name]]]
     );
@@ -99,8 +99,14 @@ function whole(bodyText: string): TextRange {
   return locate(bodyText, []) as TextRange;
 }
 
-function answerTurn(answer: unknown): JsonRecord {
-  return { role: "assistant", content: isRecord(answer) ? answer.content : [] };
+/**
+ * Returns the answer as a turn, without thinking after which it was cut: the vendor refuses it as
+ * the last block, and a turn without blocks.
+ */
+function answerTurns(answer: unknown): JsonRecord[] {
+  const blocks = recordsIn(asRecord(answer).content);
+  const last = blocks.findLastIndex(({ type }) => !String(type).endsWith("thinking"));
+  return last < 0 ? [] : [{ role: "assistant", content: blocks.slice(0, last + 1) }];
 }
 
 /**

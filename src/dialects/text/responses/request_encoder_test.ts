@@ -128,8 +128,13 @@ Deno.test("only reasoning that this dialect sealed goes back, under its own id (
         parts: [reasoning(), reasoning("messages"), reasoning("responses"), hi],
         path: "m",
       },
+      { role: "user", parts: [hi], path: "m" },
+      // The answer was cut, and OpenAI refuses reasoning that nothing follows.
+      { role: "assistant", parts: [reasoning("responses")], path: "m" },
+      { role: "user", parts: [hi], path: "m" },
     ],
   });
+  const question = { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] };
   assert.deepEqual((body.input as unknown[]).slice(1), [
     {
       type: "reasoning",
@@ -138,6 +143,8 @@ Deno.test("only reasoning that this dialect sealed goes back, under its own id (
       encrypted_content: "V",
     },
     { type: "message", role: "assistant", content: [{ type: "output_text", text: "hi" }] },
+    question,
+    question,
   ]);
   assert.deepEqual(losses, []);
 });

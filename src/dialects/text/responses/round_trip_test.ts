@@ -167,8 +167,10 @@ function exchange(random: Random, number: number): Turn[] {
     isError: false,
     path: "",
   }));
+  // Reasoning alone, which a cut answer leaves, isn't sent.
+  const isCut = parts.every(({ type }) => type === "reasoning");
   return [
-    ...(parts.length > 0 ? [{ role: "assistant" as const, parts, path: "" }] : []),
+    ...(!isCut ? [{ role: "assistant" as const, parts, path: "" }] : []),
     ...(results.length > 0 ? [{ role: "user" as const, parts: results, path: "" }] : []),
     next,
   ];

@@ -53,7 +53,10 @@ export function* arrangeTurns(
     throw noUserTurn(request);
   }
   if (turns[0]?.role === "assistant") turns.unshift(continuing(turns[0].path));
-  for (const turn of turns) if (turn.role === "user") turn.parts = resultsFirst(turn.parts);
+  for (const turn of turns) {
+    if (turn.role === "user") turn.parts = resultsFirst(turn.parts);
+    if (turn.role === "assistant") turn.parts = withoutCutThinking(turn.parts);
+  }
   trimEnd(turns.at(-1));
   return { system, turns };
 }
@@ -121,6 +124,14 @@ function resultsFirst(parts: Part[]): Part[] {
     ...parts.filter((part) => part.type === "tool-result"),
     ...parts.filter((part) => part.type !== "tool-result"),
   ];
+}
+
+/** Leaves out thinking after which the answer was cut: the vendor refuses it as the last block. */
+function withoutCutThinking(parts: Part[]): Part[] {
+  const last = parts.findLastIndex((part) =>
+    part.type !== "reasoning" || part.opaque?.kind === "block"
+  );
+  return parts.slice(0, last + 1);
 }
 
 /** A prefilled answer must not end with white space. */

@@ -22,7 +22,7 @@ export function inputItems(body: unknown): Item[] {
  * are refused when the request is decoded.
  */
 export function continueFrom(stored: readonly Item[], body: JsonRecord): JsonRecord {
-  const earlier = withoutUnsealedReasoning(sinceSummary(stored));
+  const earlier = withoutCutReasoning(withoutUnsealedReasoning(sinceSummary(stored)));
   const earlierIds = new Set(earlier.map((item) => asString(item.id)));
   // An item that is referred to is in the conversation already.
   const own = inputItems(body).filter((item) => {
@@ -141,6 +141,19 @@ const callsWithoutId: ReadonlySet<string> = new Set([
   // Codex sends its searches without their ids.
   "web_search_call",
 ]);
+
+/**
+ * Leaves out reasoning that nothing of its answer follows, because the answer was cut there: OpenAI
+ * refuses it "without its required following item".
+ */
+export function withoutCutReasoning<One extends Item>(items: readonly One[]): One[] {
+  let isCut = true;
+  return items.toReversed().filter(({ type, role }) => {
+    if (type === "reasoning") return !isCut;
+    isCut = role !== undefined && role !== "assistant";
+    return true;
+  }).reverse();
+}
 
 /** Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. */
 export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {

@@ -106,6 +106,19 @@ Deno.test("reasoning that was never sealed is left out, with the ids that hang o
   assert.deepEqual((body.input as unknown[]).slice(7, 11), [...coding, callWithoutId]);
 });
 
+Deno.test("reasoning with which a cut answer ends is left out", () => {
+  const sealed = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAA" };
+  const turns = [
+    { input: inputItems({ input: "q" }), output: [sealed] },
+    { input: inputItems({ input: "q2" }), output: [sealed, call] },
+    { input: [output], output: [sealed, sealed] },
+  ];
+  const { input } = continueFrom(itemsOf(turns), { model: "m", input: "x" });
+  assert.deepEqual((input as Item[]).map(({ type, role }) => role ?? type), [
+    ...["user", "user", "reasoning", "function_call", "function_call_output", "user"],
+  ]);
+});
+
 Deno.test("the vendor's own work ends no answer whose reasoning is left out", () => {
   const bare = { type: "reasoning", id: "rs_1", summary: [] };
   const search = { type: "web_search_call", id: "ws_1", status: "completed" };

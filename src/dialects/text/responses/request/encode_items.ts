@@ -20,6 +20,7 @@ import {
   leftOutNote,
   loseMediaFields,
 } from "../../../kernel/media_source.ts";
+import { withoutCutReasoning } from "../conversation/state.ts";
 import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
@@ -62,7 +63,7 @@ export function* writeItems(
     for (const item of yield* writeTurn(turn, writing)) items.push(item);
     yield;
   }
-  return items;
+  return withoutCutReasoning(items);
 }
 
 function* writeTurn(turn: Turn, writing: Writing): Steps<Item[]> {
