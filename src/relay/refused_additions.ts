@@ -22,8 +22,8 @@ interface RefusedPlan {
 }
 
 /**
- * Returns the request without the addition of ours that was refused; undefined where the refusal is
- * about the caller's own part. A large request is parsed and written in turns, as the caller's was.
+ * Returns the request without the addition of ours, or without the reasoning of another vendor, that
+ * was refused; undefined where the refusal is about the caller's own part. A large request is parsed and written in turns, as the caller's was.
  */
 export async function askedWithoutRefused(
   { plan, streams, step }: RefusedPlan,
@@ -44,11 +44,13 @@ export async function askedWithoutRefused(
     const text = await step.inSteps(() => wholeRequestText(asked.text));
     return { ...asked, text, stream: false };
   }
-  return plan.sameDialect ? undefined : await leftOutOf(asked, refusal, { upstream, step });
+  // Of a call that is passed on, only what a vendor sealed that answered before.
+  if (plan.sameDialect && upstream.refusesSeal?.(refusal) !== true) return undefined;
+  return await leftOutOf(asked, refusal, { upstream, step });
 }
 
 /**
- * Returns a translated request without the addition that a refusal is about; undefined where the
+ * Returns a request without the addition that a refusal is about; undefined where the
  * refusal is about something else. The text is unchanged if the addition was left out before.
  */
 export async function leftOutOf(

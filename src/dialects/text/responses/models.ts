@@ -43,11 +43,16 @@ export function withoutRefused(
     const others = include.filter((name) => name !== sealed);
     return { request: { ...request, include: others }, cause: ofSealed };
   }
-  // Reasoning that another vendor of the dialect sealed: refused in this conversation only.
-  if (/encrypted.content/i.test(refusal) && /could not be|invalid_encrypted/i.test(refusal)) {
+  // Refused in this conversation only.
+  if (refusesSeal(refusal)) {
     const input = recordsIn(request.input);
     const plain = withoutReasoning(input);
     if (plain.length < input.length) return { request: { ...request, input: plain } };
   }
   return undefined;
+}
+
+/** Whether the refusal is about reasoning that another vendor, or another organisation, sealed. */
+export function refusesSeal(refusal: string): boolean {
+  return /encrypted.content/i.test(refusal) && /could not be|invalid_encrypted/i.test(refusal);
 }
