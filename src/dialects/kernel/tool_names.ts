@@ -34,7 +34,10 @@ export function aliasToolNames(
   for (const name of names) {
     if (fits(name) || aliases.has(name)) continue;
     const plain = (name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)) || "_";
-    const alias = taken.has(plain) ? `${plain.slice(0, 55)}_${sha256Hex(name).slice(0, 8)}` : plain;
+    let alias = plain;
+    for (let salt = ""; taken.has(alias); salt += "+") {
+      alias = `${plain.slice(0, 55)}_${sha256Hex(name + salt).slice(0, 8)}`;
+    }
     taken.add(alias);
     aliases.set(name, alias);
   }
