@@ -163,8 +163,11 @@ for (const stream of [false, true]) {
   });
 
   Deno.test(`a server without the endpoint of translate_to is asked in its next dialect, ${how}`, async () => {
+    const missing = stream
+      ? { status: 410, body: { error: "The endpoint was removed. Please migrate to chat." } }
+      : { status: 404, body: { detail: "Not Found" } };
     await using world = await startWorld(
-      (path) => path === "responses" ? { status: 404, body: { detail: "Not Found" } } : undefined,
+      (path) => path === "responses" ? missing : undefined,
       { translate_to: "responses" },
     );
     for (const [index, dialect] of (["messages", "generate", "responses"] as const).entries()) {
@@ -174,7 +177,7 @@ for (const stream of [false, true]) {
       const row = await world.service.row(answered.headers.get("x-transaction-id"));
       const statuses = (row.attempts as { http_status: number }[] | null)
         ?.map(({ http_status }) => http_status);
-      assert.deepEqual(statuses, index === 0 ? [404, 200] : undefined);
+      assert.deepEqual(statuses, index === 0 ? [missing.status, 200] : undefined);
     }
     const { rows, charged, balance } = await world.charges();
     assert.deepEqual([rows, balance], [3, 10e9 - charged]);
@@ -189,16 +192,20 @@ const aboutTheCall: readonly [string, { status: number; body: unknown }][] = [
     body: { error: { message: "?", code: "model_not_found" } },
   }],
   ["names a parameter", { status: 404, body: { error: { message: "?", param: "file_id" } } }],
+  ["removes a field", {
+    status: 410,
+    body: { error: "Live search is deprecated. Please switch to the Agent Tools API." },
+  }],
 ];
 for (const [name, refusal] of aboutTheCall) {
-  Deno.test(`a 404 that ${name} is the caller's, and nothing is learned of it`, async () => {
+  Deno.test(`a ${refusal.status} that ${name} is the caller's, and nothing is learned of it`, async () => {
     let isRefused = true;
     await using world = await startWorld(
       (path) => path === "responses" && isRefused ? refusal : undefined,
       { translate_to: "responses" },
     );
     const refused = await ask(world, "messages", {});
-    assert.equal(refused.status, 404);
+    assert.equal(refused.status, refusal.status === 410 ? 400 : refusal.status);
     await refused.body?.cancel();
     assert.deepEqual(world.asked(), ["responses"]);
     isRefused = false;

@@ -354,19 +354,24 @@ function chatIsRefused({ prices, learned }: DialectDeps, call: DialectCall): boo
 export type EndpointRefusal = "points-to-responses" | "missing";
 
 /**
- * Whether a refusal is about the endpoint: it points to the responses endpoint, or is a 404 that
- * names neither the model nor anything else of the request. `text` is the raw body.
+ * Whether a refusal is about the endpoint: it points to the responses endpoint, is a 404 that names
+ * neither the model nor anything else of the request, or a 410 that names an endpoint. `text` is the
+ * raw body.
  */
 export function readEndpointRefusal(
   refusal: { status: number; json: unknown; text: string },
   model: string,
 ): EndpointRefusal | undefined {
   const { status, json, text } = refusal;
-  if (status !== 400 && status !== 404) return undefined;
+  if (status !== 400 && status !== 404 && status !== 410) return undefined;
   const { message = "", param, code = "" } = readVendorError(json, status);
   // Quoted text may be the caller's own.
   const unquoted = message.slice(0, maxRead).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "");
   if (/\bv1\/responses\b/.test(unquoted)) return "points-to-responses";
+  // xAI answers 410 for a removed endpoint, but also for a removed field.
+  if (status === 410) {
+    return /\bendpoint\b|\bresponses api\b/i.test(unquoted) ? "missing" : undefined;
+  }
   if (status !== 404 || param !== undefined || /model|response|item/i.test(code)) return undefined;
   const read = text.slice(0, maxRead);
   return names(read, model) || /\bmodels?\b/i.test(read) ? undefined : "missing";
