@@ -70,10 +70,17 @@ const units = [
 
 export const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
+/** Returns the beginning of a text, with an ellipsis if it has more UTF-16 units. */
+export function shortText(text: string, units: number): string {
+  if (text.length <= units) return text;
+  // No half of a character that has two units, such as an emoji.
+  return `${text.slice(0, units).replace(/[\ud800-\udbff]$/, "").trimEnd()}…`;
+}
+
 /** Returns the message for a value in an address that the page doesn't have; empty is no value. */
 export function unknownChoice(
   asked: string | undefined,
   kind: "range" | "breakdown",
 ): string | undefined {
-  return asked ? `“${asked.slice(0, 40)}” is not a ${kind}.` : undefined;
+  return asked ? `“${shortText(asked, 40)}” is not a ${kind}.` : undefined;
 }

@@ -1,5 +1,13 @@
 import assert from "@std/assert";
-import { exactTime, isoDay, readTime, relativeTime, typedTime } from "./format.ts";
+import {
+  exactTime,
+  isoDay,
+  readTime,
+  relativeTime,
+  shortText,
+  typedTime,
+  unknownChoice,
+} from "./format.ts";
 
 Deno.test("times read as people say them", () => {
   const now = new Date("2026-11-21T12:00:00Z");
@@ -58,4 +66,12 @@ Deno.test("days are read as people and addresses write them, and are shown the s
   const at = new Date("2026-11-05T09:07:00Z");
   assert.equal(typedTime(at, true), "5 Nov 2026, 09:07");
   assert.equal(typedTime(at, false), "5 Nov 2026");
+});
+
+Deno.test("a text that is cut ends with an ellipsis, and never in half a character", () => {
+  assert.equal(shortText("a short text", 12), "a short text");
+  assert.equal(shortText("a short text", 11), "a short tex…");
+  assert.equal(shortText("a short text", 8), "a short…");
+  assert.equal(shortText("12345👩", 6), "12345…");
+  assert.equal(unknownChoice("x".repeat(41), "range"), `“${"x".repeat(40)}…” is not a range.`);
 });

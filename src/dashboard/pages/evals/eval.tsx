@@ -10,6 +10,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { Badge, Fact, Isolated, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
+import { shortText } from "../../format.ts";
 import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { isOpen, Live, Progress } from "../../live.tsx";
 import type { ShownPart } from "../../../records/transcript.ts";
@@ -269,7 +270,7 @@ async function textsOf(
 function textOf(parts: readonly ShownPart[] | undefined): string | undefined {
   const text = parts?.flatMap((part) => part.type === "text" ? [part.text] : []).join("\n").trim();
   if (text === undefined || text === "") return undefined;
-  return text.length <= maxText ? text : `${text.slice(0, maxText).trimEnd()}…`;
+  return shortText(text, maxText);
 }
 
 function callLine(

@@ -12,6 +12,7 @@ import { cutTurn, fitTurns } from "./fit_turns.ts";
 import { count, counted } from "../../amounts.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
 import { BoxedFact } from "../../components.tsx";
+import { shortText } from "../../format.ts";
 
 type WithMedia = { media: MediaAddresses };
 
@@ -118,7 +119,7 @@ function Asked({ settings, tools }: {
           <h3>
             <code>{name}</code>
           </h3>
-          {description === undefined ? null : <p class="muted">{description.slice(0, 500)}</p>}
+          {description === undefined ? null : <p class="muted">{shortText(description, 500)}</p>}
           {parameters === undefined ? null : <Code text={parameters} label={`${name} takes`} />}
         </div>
       ))}
@@ -269,8 +270,8 @@ function Medium({ part, address }: { part: MediaPart; address: string | undefine
   return (
     <p class="medium-elsewhere">
       {address === undefined ? `${what}: ` : <a href={address} download>{`Download ${what}`}</a>}
-      {source.type === "address" ? <code>{source.url.slice(0, 500)}</code> : null}
-      {source.type === "vendor-file" ? <code>{source.id.slice(0, 200)}</code> : null}
+      {source.type === "address" ? <code>{shortText(source.url, 500)}</code> : null}
+      {source.type === "vendor-file" ? <code>{shortText(source.id, 200)}</code> : null}
     </p>
   );
 }

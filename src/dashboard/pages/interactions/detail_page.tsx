@@ -13,7 +13,7 @@ import { Time } from "../../components.tsx";
 import type { InteractionSummary } from "../../../shared/interaction.ts";
 import { readTags } from "../../../shared/prompt_tags.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
-import { exactTime } from "../../format.ts";
+import { exactTime, shortText } from "../../format.ts";
 import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
 import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { inlineMedia, mediaAddresses } from "./media.ts";
@@ -111,7 +111,7 @@ function titleOf({ summary }: InteractionDetail, { request }: Transcript): strin
     "";
   const beginning = withoutTags(text).slice(0, 500).replace(/\s+/g, " ").trim();
   if (beginning === "") return summary.model;
-  return beginning.length <= maxTitle ? beginning : `${beginning.slice(0, maxTitle).trimEnd()}…`;
+  return shortText(beginning, maxTitle);
 }
 
 const maxTitle = 70;

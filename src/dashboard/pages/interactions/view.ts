@@ -1,6 +1,6 @@
 import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
-import { exactTime, nameText, readTime } from "../../format.ts";
+import { exactTime, nameText, readTime, shortText } from "../../format.ts";
 import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
 import { clampSpan, dayMs } from "../../../shared/time_span.ts";
 import { countTerms, hasIgnoredTerms, maxTerms } from "../../../records/search_tokens.ts";
@@ -111,7 +111,7 @@ class ViewReader {
     const reason = searchProblem(search);
     if (reason !== undefined) {
       this.#unused.set("q", search);
-      this.#problems.push(`Text “${search.slice(0, 40)}”: ${reason}.`);
+      this.#problems.push(`Text “${shortText(search, 40)}”: ${reason}.`);
       return;
     }
     this.#query.search = search;
@@ -125,7 +125,7 @@ class ViewReader {
       this.#unused.set("range", asked);
       const values = presets.map(({ value }) => value);
       this.#problems.push(
-        `Time “${asked.slice(0, 40)}”: expected ${values.slice(0, -1).join(", ")} or ${
+        `Time “${shortText(asked, 40)}”: expected ${values.slice(0, -1).join(", ")} or ${
           values.at(-1)
         }.`,
       );
@@ -182,7 +182,7 @@ class ViewReader {
       } catch (thrown) {
         const reason = thrown instanceof RangeError ? thrown.message : "expected a number";
         this.#unused.set(`${name}_${end}`, text);
-        this.#problems.push(`${label} ${prefix} “${text.slice(0, 40)}”: ${reason}.`);
+        this.#problems.push(`${label} ${prefix} “${shortText(text, 40)}”: ${reason}.`);
       }
     }
     if (range.min === undefined && range.max === undefined) return;
@@ -200,7 +200,7 @@ class ViewReader {
     this.#unused.set(name, text);
     this.#problems.push(
       `${name === "from" ? "From" : "To"} “${
-        text.slice(0, 40)
+        shortText(text, 40)
       }”: expected a time such as 21 Nov 2026, 09:00.`,
     );
     return undefined;

@@ -11,7 +11,7 @@ import { memberScopes, requiresOwner } from "../../../keys/scopes.ts";
 import { cacheTtlForm, readCacheTtl } from "../../../response_cache/cache_ttl.ts";
 import { sentence } from "../../faults.ts";
 import type { Form } from "../../form.ts";
-import { readTime } from "../../format.ts";
+import { readTime, shortText } from "../../format.ts";
 
 /** The settings of a new key that come from the form. */
 export interface WantedKey extends Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash"> {
@@ -125,7 +125,7 @@ function modelsOf(text: string, isModel: (name: string) => boolean): string[] {
   const invalidModel = models.find((one) => !isModel(one));
   if (invalidModel === undefined) return models;
   throw new Error(
-    `“${invalidModel.slice(0, 60)}” is not a model; expected one such as openai/gpt-5-mini.`,
+    `“${shortText(invalidModel, 60)}” is not a model; expected one such as openai/gpt-5-mini.`,
   );
 }
 

@@ -33,6 +33,7 @@ import { requiresOwner } from "../../../keys/scopes.ts";
 import { counted } from "../../amounts.ts";
 import { allPages, csvFile } from "../../csv.ts";
 import type { Form } from "../../form.ts";
+import { shortText } from "../../format.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { settingsPage } from "../settings/settings_page.tsx";
 
@@ -163,7 +164,7 @@ function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
     !mayAs(role, requiresOwner(scopes) ? "owner" : "member")
   );
   if (beyond.length === 0) return "";
-  const names = namesOf(beyond, ({ name }) => beginning(name));
+  const names = namesOf(beyond, ({ name }) => shortText(name, shownUnits));
   const subject = beyond.length === 1 ? "A key" : counted(beyond.length, "key");
   return `${subject} of theirs can do more: ${names}. Revoke what they should not keep.`;
 }
@@ -177,14 +178,7 @@ function namesOf(keys: readonly KeyRow[], nameOf: (key: KeyRow) => string): stri
 
 /** The most names in a notice, which travels in a cookie: browsers drop those of more than 4 KB. */
 const shownKeys = 5;
-const shownCharacters = 60;
-
-function beginning(name: string): string {
-  const characters = [...name];
-  return characters.length <= shownCharacters
-    ? name
-    : `${characters.slice(0, shownCharacters).join("")}…`;
-}
+const shownUnits = 60;
 
 function refusal(kind: Refusal): Outcome {
   if (kind === "not_found") throw new NotFound();
