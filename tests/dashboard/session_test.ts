@@ -89,6 +89,8 @@ Deno.test("an unknown session, another account's, and none are not found", async
   for (const path of [address(session), address("none"), "/dashboard/session"]) {
     const page = await owner.get(path);
     assert.equal(page.status, 404, path);
+    assert.match(page.text, /No calls in this session/, path);
+    assert.match(page.text, /href="\/dashboard\/interactions"[^>]*>Go to Interactions/);
     assert.ok(!page.text.includes("Secret"));
   }
 });

@@ -1,7 +1,8 @@
 import type { PriceRow } from "../../../pricing/pricing.ts";
 import type { ShownTurn, Transcript } from "../../../records/transcript.ts";
 import type { CallTexts, SessionCall } from "../../../records/interaction_repository.ts";
-import { NotFound, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import { Empty, LinkLine } from "../../components.tsx";
 import { mediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
 import { SessionBody, type ShownCall } from "./session_body.tsx";
@@ -20,12 +21,12 @@ const payloadBytes = 1024 * 1024;
 export function sessionRoutes(app: Routes, ctx: PageContext): void {
   app.get(sessionPath, "viewer", async (request) => {
     const id = request.query("id") ?? "";
-    if (id === "" || id.length > 500) throw new NotFound();
+    if (id === "" || id.length > 500) return gonePage();
     await ctx.interactions.flushRecords();
     const { interactions } = ctx.interactions;
     const { calls, isAll } = await interactions.sessionCalls(request.accountId, id, maxCalls);
     const [first] = calls;
-    if (first === undefined) throw new NotFound();
+    if (first === undefined) return gonePage();
     const sums = runningSums(calls);
     const from = startOf(request.query("from"), calls.length);
     const [savedNanos, contents] = await Promise.all([
@@ -58,6 +59,19 @@ export function sessionRoutes(app: Routes, ctx: PageContext): void {
     };
   });
 }
+
+/** The same for a session whose calls were erased and for one of another account. */
+const gonePage = (): Page => ({
+  title: "Session",
+  section: "interactions",
+  status: 404,
+  body: (
+    <Empty title="No calls in this session">
+      <p>They may have been deleted, or they belong to another account.</p>
+      <LinkLine href={listPath} primary>Go to Interactions</LinkLine>
+    </Empty>
+  ),
+});
 
 /** Returns the index of the page's first call; `from` counts calls from 1. */
 function startOf(from: string | undefined, calls: number): number {
