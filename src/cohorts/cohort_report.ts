@@ -56,11 +56,16 @@ export function figuresOf(sums: FigureSums): CohortFigures {
   };
 }
 
-export function figuresBody(sums: CohortSums, figures: CohortFigures): CohortFiguresBody {
+/** Returns the figures with warnings; `when` says in what time calls and outcomes were sought. */
+export function figuresBody(
+  sums: CohortSums,
+  figures: CohortFigures,
+  when: "yet" | "in this time" = "yet",
+): CohortFiguresBody {
   return {
     cohort_id: sums.cohortId,
     ...plainFigures(sums, figures),
-    warnings: warningsOf(sums, figures),
+    warnings: warningsOf(sums, figures, when),
   };
 }
 
@@ -197,13 +202,13 @@ function relativeVariance({ mean, error }: Mean): number | undefined {
   return error === undefined || mean <= 0 ? undefined : (error / mean) ** 2;
 }
 
-function warningsOf(sums: CohortSums, figures: CohortFigures): string[] {
+function warningsOf(sums: CohortSums, figures: CohortFigures, when: string): string[] {
   const warnings: string[] = [];
   if (sums.interactions === 0n) {
-    warnings.push("no_interactions: no call has named this cohort yet.");
+    warnings.push(`no_interactions: no call has named this cohort ${when}.`);
   }
   if (sums.outcomes.length === 0) {
-    warnings.push("no_outcomes: no outcome was posted for this cohort yet.");
+    warnings.push(`no_outcomes: no outcome was posted for this cohort ${when}.`);
   }
   return [...warnings, ...callWarnings(sums), ...outcomeWarnings(sums, figures)];
 }

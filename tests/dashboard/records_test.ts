@@ -1,6 +1,7 @@
 /** Deletions, exports, evaluations and cohorts, done through their pages. */
 import assert from "@std/assert";
 import type { Answer, BrowserClient } from "../support/browser_client.ts";
+import { readCsv } from "../support/csv.ts";
 import { shared, type TestService } from "../support/service.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
@@ -286,10 +287,15 @@ Deno.test("cohorts show what they cost and brought, alone and side by side", asy
     /a cohort other than/,
   );
   for (const page of [list, one, both]) assert.ok(!page.text.includes("<script>alert"));
-  assert.match(
-    (await owner.get("/dashboard/cohorts/show?id=unknown")).text,
-    /No calls in this time/,
-  );
+  const unknown = (await owner.get("/dashboard/cohorts/show?id=unknown")).text;
+  assert.match(unknown, /No calls in this time/);
+  assert.doesNotMatch(unknown, /no call has named/, "is said once");
+  const warningOf = async (span: string) =>
+    /no call has named this cohort [^.]*/
+      .exec((await owner.get(`/dashboard/cohorts/show?id=unknown&with=other&span=${span}`)).text)
+      ?.[0];
+  assert.equal(await warningOf("30"), "no call has named this cohort in this time");
+  assert.equal(await warningOf("all"), "no call has named this cohort yet");
   const odd = await owner.get(`${path}&span=365`);
   assert.match(odd.text, /role="alert">“365” is not a range. The last 30 days are shown/);
   assert.doesNotMatch((await owner.get(`${path}&span=`)).text, /role="alert"/);
@@ -360,6 +366,9 @@ Deno.test("a cohort of two models has both, with what they differ by", async () 
   for (const figure of ["cost_per_interaction_usd", "cost_usd"]) {
     assert.match(both, new RegExp(`^${figure},experiment,0\\.\\d{9},`, "m"));
   }
+  const [line] = readCsv(both);
+  assert.match(line!.warnings!, /^small_sample: 5 interactions, fewer than 30/);
+  assert.match(line!.compared_warnings!, /no_outcomes: no outcome was posted/);
 });
 
 Deno.test("limits, credit and caps are there to read, and what is kept how long", async () => {

@@ -76,13 +76,17 @@ export async function loadCohort(ctx: PageContext, request: PageRequest) {
   const models = ids.length > 1
     ? undefined
     : modelsBody(await ctx.cohorts.readModels(accountId, id, bounds));
-  const [first, second] = latest.map(({ sums }) => ({ sums, figures: figuresOf(sums) }));
+  const [first, second] = latest.map(({ sums, cutAt }) => {
+    const figures = figuresOf(sums);
+    const isAllTime = span.days === undefined && cutAt === null;
+    return { sums, figures, body: figuresBody(sums, figures, isAllTime ? "yet" : "in this time") };
+  });
   return {
     at: { id, span, other: ids[1], isWhole },
     latest,
-    body: figuresBody(first!.sums, first!.figures),
+    body: first!.body,
     compared: second && {
-      body: figuresBody(second.sums, second.figures),
+      body: second.body,
       differences: differencesOf(first!, second),
     },
     models,
@@ -124,7 +128,9 @@ export async function cohortPage(
         />
         <CutNotices latest={latest} at={at} />
         {[body, compared?.body].map((one) =>
-          one ? <Warnings about={[{ ...one, name: one.cohort_id }]} /> : null
+          one && (compared || !isEmpty(one))
+            ? <Warnings about={[{ ...one, name: one.cohort_id }]} />
+            : null
         )}
         {compared
           ? (
@@ -172,20 +178,26 @@ function spanTabs({ id, span, other }: At) {
   return <Tabs label="Time" tabs={tabs} current={span.name} />;
 }
 
+/** Says how many of a cohort's calls are counted, unless all of them are. */
+export function cutText({ sums, cutAt }: LatestSums): string | undefined {
+  return cutAt === null
+    ? undefined
+    : `the latest ${count(sums.interactions)} calls are counted, with the outcomes since then (${
+      exactTime(cutAt)
+    }).`;
+}
+
 /** Says how many calls are counted, for cohorts of which not all are. */
 function CutNotices({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
-  const cut = latest.flatMap(({ sums, cutAt }) => cutAt === null ? [] : [{ sums, cutAt }]);
+  const cut = latest.flatMap((one) => {
+    const text = cutText(one);
+    return text === undefined ? [] : [`${one.sums.cohortId}: ${text}`];
+  });
   if (cut.length === 0) return null;
   const address = cohortAddress(at.id, { with: at.other, span: at.span.name });
   return (
     <div class="notice notice-plain">
-      {cut.map(({ sums, cutAt }) => (
-        <p>
-          {`${sums.cohortId}: the latest ${
-            count(sums.interactions)
-          } calls are counted, with the outcomes since then (${exactTime(cutAt)}).`}
-        </p>
-      ))}
+      {cut.map((text) => <p>{text}</p>)}
       <p>
         <a href={`${address}&count=all`}>Count every call</a>, which may take some seconds.
       </p>
@@ -195,8 +207,13 @@ function CutNotices({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
 
 type Body = ReturnType<typeof figuresBody>;
 
+/** Whether the page has nothing to show of the cohort, and says so instead. */
+function isEmpty({ interactions, conversions }: Body): boolean {
+  return interactions === 0 && conversions.length === 0;
+}
+
 function Figures({ body, at, csv }: { body: Body; at: At; csv: string }) {
-  if (body.interactions === 0 && body.conversions.length === 0) {
+  if (isEmpty(body)) {
     return (
       <Empty title="No calls in this time">
         <p>

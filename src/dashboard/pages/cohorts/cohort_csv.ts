@@ -2,7 +2,7 @@ import type { ModelFigures } from "../../../../contracts/data/cohort_report.ts";
 import { NotFound, type PageContext, type PageRequest, redirect } from "../../bind.tsx";
 import { parseUsd } from "../../../base/money.ts";
 import { type CsvCell, type CsvColumns, csvFile } from "../../csv.ts";
-import { cohortProblems, loadCohort } from "./cohort.tsx";
+import { cohortProblems, cutText, loadCohort } from "./cohort.tsx";
 import { type Amount, comparedRows, type PlainField, rangeOf } from "./cohort_comparison.tsx";
 import { modelColumns } from "./model_comparison.tsx";
 
@@ -17,13 +17,20 @@ export async function cohortCsv(ctx: PageContext, request: PageRequest): Promise
   const { body, compared, models } = loaded;
   const table = request.query("table");
   if (table === "comparison" && compared) return comparisonCsv(loaded, compared);
-  if (table === "models" && models) return csvFile("cohort-models", figureColumns, models.by_model);
+  if (table === "models" && models) {
+    const general = [...cutCaveats(loaded, 0), ...models.by_model_warnings];
+    return csvFile("cohort-models", {
+      ...figureColumns,
+      warnings: ({ warnings }) => [...general, ...warnings].join(" "),
+    }, models.by_model);
+  }
   if (table !== "outcomes") throw new NotFound();
   return csvFile("cohort-outcomes", {
     type: ({ type }) => type,
     label: ({ label }) => label,
     items: ({ count }) => count,
     value: ({ value }) => value,
+    warnings: () => caveats(loaded, 0),
   }, body.conversions);
 }
 
@@ -45,8 +52,18 @@ const figureColumns: CsvColumns<ModelFigures> = {
     ];
     return entries;
   })),
-  warnings: ({ warnings }) => warnings.join(" "),
 };
+
+/** Returns what the page says of one of its cohorts on how to read the figures. */
+function caveats(loaded: Loaded, index: 0 | 1): string {
+  const body = [loaded.body, loaded.compared?.body][index];
+  return [...cutCaveats(loaded, index), ...body?.warnings ?? []].join(" ");
+}
+
+function cutCaveats({ latest }: Loaded, index: 0 | 1): string[] {
+  const text = cutText(latest[index]!);
+  return text === undefined ? [] : [`not_all_calls: ${text}`];
+}
 
 /** Amounts have nine decimals, as in every file; other figures are as the API has them. */
 function cell(field: string, value: Amount | undefined): CsvCell {
@@ -58,9 +75,11 @@ function cell(field: string, value: Amount | undefined): CsvCell {
 
 /** Writes the figures with their intervals, then sums and percentiles, which have none. */
 function comparisonCsv(
-  { body: one }: Loaded,
+  loaded: Loaded,
   { body: other, differences }: NonNullable<Loaded["compared"]>,
 ): Response {
+  const one = loaded.body;
+  const [ofOne, ofOther] = [caveats(loaded, 0), caveats(loaded, 1)];
   const tested = comparedRows.map(({ field }) => ({
     ...{ figure: field, one: rangeOf(one, field), other: rangeOf(other, field) },
     difference: differences[field],
@@ -89,6 +108,8 @@ function comparisonCsv(
     difference_low95: (row) => cell(row.figure, row.difference.low95),
     difference_high95: (row) => cell(row.figure, row.difference.high95),
     distinguishable: ({ difference }) => difference.distinguishable,
+    warnings: () => ofOne,
+    compared_warnings: () => ofOther,
   };
   return csvFile("cohort-comparison", columns, [...tested, ...plain, ...latencies]);
 }
