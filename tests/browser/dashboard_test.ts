@@ -192,12 +192,14 @@ Deno.test("what was typed when the session ended is there again after sign-in, a
   assert.equal(await page.inputValue("#email"), "");
 });
 
+const longName = "mallory".repeat(9);
+
 Deno.test("neither a link nor a form of another site makes a signed-in person join", async () => {
   const { service, cookies } = claimed();
   const { page } = await openPage(browser(), { cookies });
-  await service.admin("account", "create", "--name", "mallory");
+  await service.admin("account", "create", "--name", longName);
   const { json } = await service.admin(
-    ...["invite", "--email", "ada@example.com", "--account", "mallory", "--role", "member"],
+    ...["invite", "--email", "ada@example.com", "--account", longName, "--role", "member"],
     "--json",
   );
   const { link } = json as { link: string };
@@ -226,7 +228,7 @@ Deno.test("neither a link nor a form of another site makes a signed-in person jo
     await Promise.all([page.waitForURL(`${service.baseUrl}/**`), page.click(`#${id}`)]);
     assert.ok(!page.url().includes("/callback"));
     assert.equal(await shown(), before, id);
-    assert.equal(await page.isVisible("text=Switch to mallory"), false, id);
+    assert.equal(await page.isVisible(`text=Switch to ${longName}`), false, id);
   }
   // Our own page leads in.
   await page.goto(link);
@@ -234,7 +236,13 @@ Deno.test("neither a link nor a form of another site makes a signed-in person jo
   await page.waitForSelector("text=as member");
   await page.click("button[value=yes]");
   await page.waitForURL("**/dashboard/overview");
-  assert.match(await shown(), /mallory/);
+  assert.match(await shown(), /^mallorymallory/);
+  const button = page.locator(".sidebar >> text=Switch to");
+  const widths = () => page.$$eval(".sidebar", ([one]) => [one!.scrollWidth, one!.clientWidth]);
+  assert.deepEqual(new Set(await widths()).size, 1, "a long name wraps");
+  await button.click();
+  assert.equal(await shown(), before);
+  assert.deepEqual(new Set(await widths()).size, 1, "on the button, too");
   await evil.shutdown();
 });
 
