@@ -3,11 +3,13 @@ import { cohorts, demoCalls, demoDays } from "./calls.ts";
 
 /** More than sixty days of demo calls cost. */
 const creditNanos = 100n * 1_000_000_000n;
+const oneNanos = 1_000_000_000n;
 const rowsPerInsert = 500;
 
 /**
  * Fills the demo's database: sixty days of calls through the store that records real calls, so that
- * usage sums, key charges and ledger include them; then outcomes and an evaluation through the API.
+ * usage sums, key charges and ledger include them; outcomes at the times of their calls, since a
+ * day's outcomes are compared with that day's calls; and an evaluation through the API.
  */
 export async function fillDemo({ services, key, address }: FirstStart): Promise<void> {
   const account = await services.stores.accounts.first();
@@ -25,29 +27,32 @@ export async function fillDemo({ services, key, address }: FirstStart): Promise<
   for (let at = 0; at < rows.length; at += rowsPerInsert) {
     await services.records.interactions.insert(rows.slice(at, at + rowsPerInsert));
   }
-  const post = async (path: string, body: unknown) => {
-    const answer = await fetch(address + path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key.reveal()}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    await answer.body?.cancel();
-  };
   for (const [index, cohort] of cohorts.entries()) {
     const orders = rows.filter(({ cohortId, status }, n) =>
       cohortId === cohort && status === "completed" && n % (index === 0 ? 9 : 6) === 0
     ).slice(0, 400);
-    const conversions = orders.flatMap(({ transactionId }, n) => [
-      { type: "orders", value: 1, transaction_id: transactionId },
-      { type: "revenue", value: 19.9 + 7 * (n % 5), transaction_id: transactionId },
-    ]);
-    await post("/api/v1/cohort/outcome", { cohort_id: cohort, conversions });
+    await services.cohorts.post({
+      ...{ accountId: account.id, apiKeyId: apiKey.id, cohortId: cohort },
+      requestId: `demo-${cohort}`,
+      items: orders.flatMap(({ transactionId, createdAt }, n) => {
+        const more = { label: null, itemId: null, transactionId, sessionId: null, at: createdAt };
+        return [
+          { type: "orders", valueNanos: oneNanos, ...more },
+          { type: "revenue", valueNanos: BigInt(199 + 70 * (n % 5)) * oneNanos / 10n, ...more },
+        ];
+      }),
+    });
   }
-  await post("/api/v1/evals", {
-    name: "A cheaper model for support",
-    ...{ model: "anthropic/claude-haiku-4-5", limit: 12 },
-    filters: { app: "support", status: "completed" },
-    graders: [{ type: "contains", value: "order" }],
+  const answer = await fetch(`${address}/api/v1/evals`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key.reveal()}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      name: "A cheaper model for support",
+      ...{ model: "anthropic/claude-haiku-4-5", limit: 12 },
+      filters: { app: "support", status: "completed" },
+      graders: [{ type: "contains", value: "order" }],
+    }),
   });
+  if (!answer.ok) throw new Error(`evals: ${answer.status} ${await answer.text()}`);
+  await answer.body?.cancel();
 }

@@ -15,6 +15,8 @@ export interface OutcomeItem {
   /** The call, or else the session, that led to the item; whether it is stored isn't checked. */
   transactionId: string | null;
   sessionId: string | null;
+  /** When it happened, for the demo's calls of the past; usually absent: when it is posted. */
+  at?: Date;
 }
 
 export interface OutcomePost {

@@ -3,6 +3,7 @@ import assert from "@std/assert";
 import { fillDemo } from "../../demo/life/fill.ts";
 import { demoCalls } from "../../demo/life/calls.ts";
 import { startSimulators } from "../../demo/simulators.ts";
+import type { CohortStore } from "../../src/cohorts/cohort.ts";
 import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
 import { parseUsd } from "../../src/base/money.ts";
 import { shared, simulatedEnvironment, startTestService } from "../support/service.ts";
@@ -10,12 +11,19 @@ import { shared, simulatedEnvironment, startTestService } from "../support/servi
 const demo = shared(async () => {
   const simulators = await startSimulators();
   const env = simulatedEnvironment(simulators);
-  const service = await startTestService({ env, onFirstStart: fillDemo });
+  let cohorts: CohortStore;
+  const service = await startTestService({
+    env,
+    async onFirstStart(start) {
+      cohorts = start.services.cohorts;
+      await fillDemo(start);
+    },
+  });
   const stop = async () => {
     await service.stop();
     await simulators.close();
   };
-  return { ...service, stop };
+  return { ...service, cohorts: cohorts!, stop };
 });
 
 /** The evaluation's own calls are recorded beside the demo's. */
@@ -73,6 +81,14 @@ Deno.test("one call of the demo is explained by its price, a cohort has outcomes
   assert.ok(JSON.stringify(cohort).includes("orders"));
   assert.ok(cohort.interactions > cohort.completed);
   assert.equal(cohort.unknown_cost_interactions, 0, "calls that failed cost nothing");
+  for (const days of [1, 3, 7]) {
+    const since = new Date(Date.now() - days * 86_400_000);
+    const [latest] = await demo().cohorts.readLatest(1, ["prompt-short"], { since, most: 1_000 });
+    const { completed, outcomes } = latest!.sums;
+    const orders = outcomes.find(({ type }) => type === "orders")?.count ?? 0n;
+    assert.ok(orders <= completed, `${orders} orders of ${completed} calls in ${days} days`);
+    assert.ok(orders > 0n || days < 7);
+  }
   const [row] = await demo().rows({ app: "reports", status: "completed" });
   const whole = await (await demo().fetch(`/api/v1/interactions/${row!.transaction_id}`)).json();
   const lines = whole.lines as { cost_usd: string }[];

@@ -54,13 +54,14 @@ async function insert(
     if (earlier.some((row) => row.request_hash !== hash)) throw new Fault("idempotency_conflict");
     return { accepted: earlier.length, repeated: true };
   }
-  const rows = items.map(storedItem);
+  const rows = items.map((item) => ({ ...storedItem(item), at: item.at }));
   const added = await tx.query(
     `insert into cohort_outcomes (account_id, cohort_id, type, label, value_nanos, item_id,
-       transaction_id, session_id, api_key_id, request_id, request_hash)
-     select $1, $2, type, label, value_nanos, item_id, transaction_id, session_id, $3, $4, $5
+       transaction_id, session_id, api_key_id, request_id, request_hash, created_at)
+     select $1, $2, type, label, value_nanos, item_id, transaction_id, session_id, $3, $4, $5,
+       coalesce(at, clock_timestamp())
      from json_to_recordset($6::text::json) as r(type text, label text, value_nanos bigint,
-       item_id text, transaction_id text, session_id text)
+       item_id text, transaction_id text, session_id text, at timestamptz)
      -- Two posts of the same items wait for each other's at the first, whatever their orders.
      order by item_id
      on conflict (account_id, cohort_id, item_id) where item_id is not null do nothing
