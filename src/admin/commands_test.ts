@@ -63,7 +63,8 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     clock,
     ...unusedDeps,
     isModel: (_account, name) => Promise.resolve(name.includes("/")),
-    scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
+    scrub: () =>
+      Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"], isAllDone: true }),
     keysChanged: (ids) => void changed.push([...ids]),
   };
   const run = (...argv: string[]) => runCommand(deps, argv);

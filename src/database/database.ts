@@ -51,6 +51,11 @@ export interface QueryOptions {
    * misjudges skewed values.
    */
   forceCustomPlan?: boolean;
+  /**
+   * How long a statement outside a transaction waits for a lock; PostgreSQL only. In a transaction,
+   * `set local lock_timeout`.
+   */
+  lockMs?: number;
 }
 
 /** Statements of one transaction. */

@@ -3,6 +3,8 @@ export interface VacuumReport {
   rewritten: string[];
   /** Where erased text may still be, with the reason. */
   notRewritten: string[];
+  /** Whether no other scrub could rewrite more: no table was locked. */
+  isAllDone: boolean;
 }
 
 export interface VacuumScope {

@@ -77,7 +77,8 @@ export function createErasureServices(options: ErasureOptions) {
   const vacuum = createVacuumJob({
     store: createVacuum(database, analyticsStore),
     before: async () => {
-      await flushRecords({ timeoutMs: Infinity });
+      // A deletion has waited for the records of its account.
+      await flushRecords({ timeoutMs: Infinity, freeOnly: true });
       await leaveNoErasedText();
       await options.compactOthers();
     },

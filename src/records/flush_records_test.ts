@@ -52,9 +52,11 @@ Deno.test("a read of an account waits for its records only, those of other worke
   await flushRecords({ timeoutMs: Infinity, accountId: 7 });
   // Others need not go on for longer than the read waits.
   await flushRecords({ accountId: 8 });
+  await flushRecords({ timeoutMs: Infinity, freeOnly: true });
   assert.deepEqual(asked, [
     ...[[7], [{ accountId: 7 }]],
     ...[[8], [{ accountId: 8, timeoutMs: 10_000 }]],
+    ...[["free"], [{ freeOnly: true }]],
   ]);
 });
 

@@ -12,6 +12,8 @@ const questions: readonly string[] = ["flush", "compact", "journal", "metrics"];
 /** Absent: about all accounts; the answer may take any time. */
 export interface QuestionTerms {
   accountId?: number;
+  /** Not about accounts that another session of the database has locked. */
+  freeOnly?: true;
   /** The other side stops working on the answer, too: nobody waits for it any more. */
   timeoutMs?: number;
 }
@@ -86,6 +88,7 @@ export class Channel {
     if (typeof sent.question === "string") {
       const terms = defined({
         accountId: numberOf(sent.accountId),
+        freeOnly: sent.freeOnly === true ? true as const : undefined,
         timeoutMs: numberOf(sent.timeoutMs),
       });
       return void this.#answer(sent.id, sent.question, terms);

@@ -27,7 +27,7 @@ Deno.test("questions get the answers that belong to them, in whatever order they
   );
   const first = near.ask("flush");
   assert.deepEqual(await near.ask("journal"), { is: "journal", of: {} });
-  const terms = { accountId: 7, timeoutMs: 50 };
+  const terms = { accountId: 7, freeOnly: true, timeoutMs: 50 } as const;
   assert.deepEqual(await near.ask("journal", terms), { is: "journal", of: terms });
   slow.resolve("stored");
   assert.equal(await first, "stored");

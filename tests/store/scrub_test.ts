@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
+import { within } from "../../src/base/deadline.ts";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { dataTables } from "../../src/erasure/deletion.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -260,7 +261,7 @@ onPostgres("what is erased while a scrub runs waits for the next one", async (da
     ...createAnalyticsStore(database),
     async rewriteFiles() {
       if (erases) await noteDirty(database, ["media"]);
-      return { rewritten: [], notRewritten: [] };
+      return { rewritten: [], notRewritten: [], isAllDone: true };
     },
   });
   await noteDirty(database, ["interactions_2026_11"]);
@@ -327,6 +328,47 @@ async function samplesOfErased(database: Database): Promise<string[]> {
   );
   return rows.map((row) => String(row.tablename)).sort();
 }
+
+onPostgres(
+  "a scrub waits a moment for a locked table, and others don't wait for the scrub",
+  async (database) => {
+    const account = await newAccount(database);
+    await fill(database, account);
+    await erase(database, account);
+    const vacuum = createVacuum(database, createAnalyticsStore(database));
+    const locks = Promise.withResolvers<void>();
+    const unlock = Promise.withResolvers<void>();
+    const forgotten = database.transaction(async (tx) => {
+      await tx.query("select from accounts for update");
+      locks.resolve();
+      await unlock.promise;
+    });
+    await locks.promise;
+    const scrubbed = vacuum.scrub("all");
+    let longestMs = 0;
+    let isDone = false;
+    const reading = (async () => {
+      while (!isDone) {
+        const fromMs = performance.now();
+        await database.query("select name from accounts");
+        longestMs = Math.max(longestMs, performance.now() - fromMs);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })();
+    const report = await within(30_000, scrubbed, "late");
+    isDone = true;
+    unlock.resolve();
+    await forgotten;
+    await reading;
+    if (report === "late") throw new Error("the scrub waits for the forgotten session");
+    assert.match(report.notRewritten.join(), /accounts \(another session has locked it/);
+    assert.ok(report.rewritten.includes("kept_responses"));
+    assert.ok(longestMs < 5_000, `a read took ${longestMs} ms`);
+    assert.ok(await vacuum.due(), "the table is left to another scrub");
+    await vacuum.scrub("all");
+    assert.equal(await vacuum.due(), undefined);
+  },
+);
 
 onPostgres("of a table that has become empty no samples stay", async (database) => {
   await eraseAll(database);

@@ -203,7 +203,17 @@ class Session implements Connection {
     values?: readonly SqlValue[],
     options: QueryOptions = {},
   ): Promise<Row[]> {
-    return this.#watched(() => this.#run(text, values, options)) as Promise<Row[]>;
+    const run = () => this.#watched(() => this.#run(text, values, options)) as Promise<Row[]>;
+    return options.lockMs === undefined ? run() : this.#withLockTimeout(options.lockMs, run);
+  }
+
+  async #withLockTimeout<T>(lockMs: number, run: () => Promise<T>): Promise<T> {
+    await this.query(`set lock_timeout = ${lockMs}`);
+    try {
+      return await run();
+    } finally {
+      if (!this.gone) await this.query("set lock_timeout = 0").catch(() => this.end(0));
+    }
   }
 
   async eachRow(

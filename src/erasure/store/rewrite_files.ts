@@ -2,6 +2,7 @@ import { pushAll } from "../../base/lists.ts";
 import type { VacuumReport, VacuumScope } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
+import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
 
 /** Tables that hold no text of callers; they may be large, so they are left out. */
 const withoutText: ReadonlySet<string> = new Set([
@@ -16,6 +17,12 @@ const outsidePlaces = [
   "archives of the log, backups and standby servers",
 ];
 
+/**
+ * How long a table's lock is waited for: everything else that needs the table waits behind this. It
+ * is longer than `deadlock_timeout`, at which PostgreSQL cancels an autovacuum that is in the way.
+ */
+const longestLockMs = 2_000;
+
 /** Rewrites the files of one database, which may have any of our tables. */
 export async function rewriteFiles(
   database: Database,
@@ -23,7 +30,7 @@ export async function rewriteFiles(
 ): Promise<VacuumReport> {
   if (what === "erased" && database.kind === "postgres") {
     const reason = "a server's tables, which `admin scrub` rewrites";
-    return { rewritten: [], notRewritten: [reason] };
+    return { rewritten: [], notRewritten: [reason], isAllDone: true };
   }
   return await rewrite(database, await tablesOf(database, what === "all" ? undefined : touched));
 }
@@ -44,18 +51,24 @@ async function tablesOf(
   return rows.map((row) => String(row.name)).filter((name) => !withoutText.has(name));
 }
 
+const lockedReason =
+  "another session has locked it: pg_stat_activity shows which; then scrub again";
+
 /** One statement per table, so that other work gets its turn. */
 async function rewrite(database: Database, tables: readonly string[]): Promise<VacuumReport> {
-  const report: VacuumReport = { rewritten: [], notRewritten: [] };
+  const report: VacuumReport = { rewritten: [], notRewritten: [], isAllDone: true };
   const attempt = async (name: string, sql: string, { samples = false } = {}) => {
     try {
-      await database.query(sql);
+      await database.query(sql, [], { lockMs: longestLockMs });
       if (samples) await clearStaleStatistics(database, name);
       report.rewritten.push(name);
     } catch (thrown) {
       // A partition may have been dropped meanwhile, with its file.
       if (await isGone(database, name)) return;
-      report.notRewritten.push(`${name} (${messageOf(thrown).split("\n")[0]})`);
+      const isLocked = codeOf(thrown) === lockNotAvailable;
+      if (isLocked) report.isAllDone = false;
+      const reason = isLocked ? lockedReason : messageOf(thrown).split("\n")[0];
+      report.notRewritten.push(`${name} (${reason})`);
     }
   };
   // Statistics hold samples of the rows, so tables that have statistics are analyzed again.

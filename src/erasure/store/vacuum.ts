@@ -29,18 +29,23 @@ export function createVacuum(
       const scope = { what, touched: (state?.relations ?? []) as string[] };
       const ofMain = await rewriteFiles(main, scope);
       const ofRows = await analytics.rewriteFiles(scope);
-      await main.query(
-        // Rows that were erased meanwhile wait for the next scrub.
-        `update scrubs set due_since = case when version = $1::bigint then null else $2::timestamptz end,
+      const isAllDone = ofMain.isAllDone && ofRows.isAllDone;
+      // What is left stays due.
+      if (isAllDone) {
+        await main.query(
+          // Rows that were erased meanwhile wait for the next scrub.
+          `update scrubs set due_since = case when version = $1::bigint then null else $2::timestamptz end,
            relations = case when version = $1::bigint then '{}' else relations end,
            run_relations = case when run_due > $2::timestamptz then run_relations end,
            run_due = case when run_due > $2::timestamptz then run_due end,
            scrubbed_at = clock_timestamp()`,
-        [state?.version as bigint | undefined ?? 0n, state?.started as Date | undefined ?? null],
-      );
+          [state?.version as bigint | undefined ?? 0n, state?.started as Date | undefined ?? null],
+        );
+      }
       return {
         rewritten: [...ofMain.rewritten, ...ofRows.rewritten],
         notRewritten: [...new Set([...ofMain.notRewritten, ...ofRows.notRewritten])],
+        isAllDone,
       };
     },
   };

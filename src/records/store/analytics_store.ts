@@ -116,7 +116,7 @@ const doneWithMain: StoreUpkeep = {
   hasLost: () => Promise.resolve(false),
   sweepErased: () => Promise.resolve(),
   runBackfills: () => Promise.resolve(),
-  rewriteFiles: () => Promise.resolve({ rewritten: [], notRewritten: [] }),
+  rewriteFiles: () => Promise.resolve({ rewritten: [], notRewritten: [], isAllDone: true }),
 };
 
 function upkeepOf(database: Database): StoreUpkeep {

@@ -35,7 +35,7 @@ export async function breakdownCsv(
     namesOf: (values: readonly UsageValue[]) => Promise<ReadonlyMap<string, string>>;
   },
 ): Promise<Response> {
-  await deps.flushRecords({ timeoutMs: Infinity, accountId });
+  await deps.flushRecords({ accountId });
   const query = { accountId, span: range.span, from: range.from, to: range.to };
   const { values, rest } = await readAtOnce(deps, query, by.part);
   const names = await namesOf(values);

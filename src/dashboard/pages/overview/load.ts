@@ -93,7 +93,7 @@ export async function loadOverview(
 ): Promise<Overview> {
   const { refusalRecorder, refusalStore } = deps.refusals;
   await Promise.all([
-    deps.flushRecords({ timeoutMs: Infinity, accountId }).catch(() => {}),
+    deps.flushRecords({ accountId }).catch(() => {}),
     refusalRecorder.flush().catch(() => {}),
   ]);
   const query = queryOf(accountId, range);
