@@ -228,7 +228,7 @@ class OpenDatabase {
   async #copyIn([table, columns, lines]: CopyStatement, tx: Transaction): Promise<void> {
     const statement = `copy ${table} (${columns.join(", ")}) from '/dev/blob'`;
     for (const some of chunks(lines, ({ length }) => length, copiedCharacters)) {
-      await this.#alone(tx, () => this.#prepared.copyIn(statement, new Blob(some)));
+      await this.#alone(tx, () => this.#prepared.copyIn(statement, some));
     }
   }
 
