@@ -1,12 +1,7 @@
 import fs from "node:fs";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
+import { addQuickLookups, type OpenFile } from "./file_lookups.ts";
 import { syncFolder } from "./image.ts";
-
-/** An open file in PGlite's file system; folders have no descriptor. */
-interface OpenFile {
-  readonly nfd?: number;
-  readonly node: unknown;
-}
 
 interface NodeFiles {
   readonly stream_ops: { fsync?: (file: OpenFile) => number };
@@ -27,7 +22,7 @@ export class SyncedFiles extends NodeFS {
   override async init(...[pglite, options]: Parameters<NodeFS["init"]>) {
     const { emscriptenOpts } = await super.init(pglite, options);
     const preRun = [emscriptenOpts.preRun ?? []].flat();
-    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...preRun, addSync] } };
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...preRun, addSync, addQuickLookups] } };
   }
 }
 
