@@ -384,6 +384,14 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
     [{ system_instruction: { parts: [{ inlineData: {} }] } }, "system_instruction.parts[0]"],
     [{ tools: [{ functionDeclarations: [{}] }] }, "tools[0].functionDeclarations[0].name"],
     [
+      {
+        tools: [1, 4096].map((length) => ({
+          functionDeclarations: Array(length).fill({ name: "f" }),
+        })),
+      },
+      "tools[1].functionDeclarations",
+    ],
+    [
       { generationConfig: { thinkingConfig: { thinkingLevel: "MORE" } } },
       "generationConfig.thinkingConfig.thinkingLevel",
     ],

@@ -4,6 +4,7 @@ import type {
   UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
+import { maxEntries } from "../../../../../contracts/kernel/common.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -19,13 +20,20 @@ export function readTools(
   unsupported: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
   let webSearch: WebSearch | undefined;
+  let declared = 0;
   const tools = request.objects("tools").flatMap((tool) => {
     for (const { name, path, value } of tool.others({ functionDeclarations: true })) {
       const isSearch = name === "googleSearch" || name === "googleSearchRetrieval";
       if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, unsupported);
       else unsupported.push({ path, value, weight: "meaning" });
     }
-    return tool.objects("functionDeclarations").map(readFunction);
+    const declarations = tool.objects("functionDeclarations");
+    declared += declarations.length;
+    if (declared > maxEntries.tools) {
+      const path = tool.at("functionDeclarations");
+      throw invalidValue(path, `a request takes at most ${maxEntries.tools} tools`);
+    }
+    return declarations.map(readFunction);
   });
   return webSearch ? { tools, webSearch } : { tools };
 }
