@@ -116,6 +116,12 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   const { text: capped } = await owner.get(at);
   assert.match(capped, /name="cap_day"[^>]*value="5\.00"/);
   assert.doesNotMatch(capped, /charged before doesn't count/);
+  // The key is in use, but not for calls.
+  const status = await world().fetch("/api/v1/status", {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await status.body?.cancel();
+  assert.match((await owner.get(`${at}/revoke`)).text, /No model has been called with it\./);
   assert.equal((await callWith(key)).status, 200);
   const wrong = await owner.submit(at, at, { name: "", cap_day: "much" });
   assert.equal(wrong.status, 400);
@@ -134,6 +140,10 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   const { text } = await owner.get("/dashboard/settings/audit");
   assert.match(text, /api_key\.changed/);
   assert.match(text, /was “chekout”, cap a day \$0\.000000001/);
+  assert.match(
+    (await owner.get(`${at}/revoke`)).text,
+    /The last call to a model with it was <time/,
+  );
   await owner.submit(`${at}/revoke`, `${at}/revoke`, {});
   assert.ok(!(await owner.get(at)).text.includes('name="cap_day"'));
   assert.equal((await owner.post(at, { csrf: "x", name: "late" })).status, 403);

@@ -167,7 +167,7 @@ function KeyFacts({ row, spent, vendors, now }: {
       <Fact name="Spend caps">
         <Caps row={row} spent={spent} />
       </Fact>
-      <Fact name="Last used">
+      <Fact name="Last call">
         {row.lastUsedAt === null ? "Never" : <Time at={row.lastUsedAt} now={now} />}
       </Fact>
       <Fact name="Created">

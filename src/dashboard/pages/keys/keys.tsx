@@ -256,7 +256,7 @@ function NoKeys({ may }: { may: boolean }) {
   );
 }
 
-const columns = ["Key", "State", "Scopes", "Spend caps", "Last used", "Created"];
+const columns = ["Key", "State", "Scopes", "Spend caps", "Last call", "Created"];
 
 interface ShownKeys {
   spent: SpendByKey;
@@ -337,7 +337,7 @@ function KeyLine({ row, spent, request, vendors }: Omit<ShownKeys, "spent"> & {
       <td data-label="Spend caps">
         <Caps row={row} spent={spent} />
       </td>
-      <td data-label="Last used">
+      <td data-label="Last call">
         {row.lastUsedAt === null
           ? <span class="muted">Never</span>
           : <Time at={row.lastUsedAt} now={now} />}
@@ -412,16 +412,17 @@ function revocation(key: KeyRow, { now }: PageRequest) {
         (<code>{`${key.prefix}…`}</code>) are refused from the moment you revoke it. This can't be
         undone.
       </p>
-      <p>{lastUse(key, now)}</p>
+      <p>{lastCall(key, now)}</p>
     </>
   );
 }
 
-function lastUse(key: KeyRow, now: Date) {
-  if (key.lastUsedAt === null) return "It has never been used.";
+/** Exports, lists and the status leave no record, so a key without a call may be in use. */
+function lastCall(key: KeyRow, now: Date) {
+  if (key.lastUsedAt === null) return "No model has been called with it.";
   return (
     <>
-      It was last used <Time at={key.lastUsedAt} now={now} />.
+      The last call to a model with it was <Time at={key.lastUsedAt} now={now} />.
     </>
   );
 }
