@@ -1,7 +1,7 @@
-import { parseArgs } from "node:util";
 import { chatProbes } from "./chat.ts";
 import { generateProbes } from "./generate.ts";
 import { messagesProbes } from "./messages.ts";
+import { type ConformanceOptions, conformanceUsage, readConformanceOptions } from "./options.ts";
 import { responsesProbes } from "./responses.ts";
 import { renderRouting, type RoutingRow, routingRows } from "./routing.ts";
 import { probeRow, renderTable, type Row } from "./table.ts";
@@ -13,22 +13,17 @@ import { probeRow, renderTable, type Row } from "./table.ts";
  * to do everything. A second table shows routing: `--virtual NAME` names a virtual model for it, by
  * default the first in the list.
  */
-const { values } = parseArgs({
-  args: Deno.args,
-  options: {
-    "base-url": { type: "string" },
-    key: { type: "string" },
-    model: { type: "string", multiple: true },
-    virtual: { type: "string" },
-  },
-});
-const baseUrl = values["base-url"]?.replace(/\/+$/, "");
-const key = values.key;
-if (!baseUrl || !key) {
-  console.error(
-    "usage: deno task conformance --base-url URL --key API_KEY [--model VENDOR/NAME]… [--virtual NAME]",
-  );
-  Deno.exit(2);
+const { baseUrl, key, models: asked, virtual } = optionsOf(Deno.args);
+
+function optionsOf(argv: readonly string[]): ConformanceOptions {
+  try {
+    return readConformanceOptions(argv);
+  } catch (thrown) {
+    console.error(
+      `${thrown instanceof Error ? thrown.message : thrown}\nusage: ${conformanceUsage}`,
+    );
+    Deno.exit(2);
+  }
 }
 
 /** Models that can see, reason, call tools and answer in JSON, by vendor. */
@@ -69,14 +64,20 @@ async function probeRouting(): Promise<RoutingRow[]> {
   const [first, second] = [models.get("vendor-b"), models.get("vendor-c")];
   const others = [...models.values()].filter((model) => model !== first && model !== second);
   const pair = [first, second, ...others].filter((model) => model !== undefined);
-  const virtual = values.virtual ?? ids.find((id) => !id.includes("/"));
   if (pair.length < 2) return [];
-  return await routingRows(server, { first: pair[0]!, second: pair[1]!, virtual });
+  return await routingRows(server, {
+    first: pair[0]!,
+    second: pair[1]!,
+    virtual: virtual ?? ids.find((id) => !id.includes("/")),
+  });
 }
 
 async function listModels(): Promise<string[]> {
   const answer = await fetch(`${baseUrl}/chat/v1/models`, {
     headers: { authorization: `Bearer ${key}` },
+  }).catch(() => {
+    console.error(`--base-url ${baseUrl}: no server answers there`);
+    Deno.exit(1);
   });
   if (!answer.ok) {
     console.error(`the model list answered with status ${answer.status}`);
@@ -89,7 +90,7 @@ async function listModels(): Promise<string[]> {
 /** Chooses one model per vendor. */
 function chooseModels(ids: readonly string[]): Map<string, string> {
   const chosen = new Map<string, string>();
-  for (const id of values.model ?? []) chosen.set(vendorOf(id), id);
+  for (const id of asked) chosen.set(vendorOf(id), id);
   const likely = ids.filter((id) => preferred.some((pattern) => pattern.test(id)));
   for (const id of [...likely, ...ids]) {
     if (!chosen.has(vendorOf(id))) chosen.set(vendorOf(id), id);
