@@ -69,6 +69,11 @@ function unlessMissing<T>(read: () => T): T | undefined {
 
 /** `deno task openapi` writes, `deno task openapi --check` exits 1 on drift. */
 async function main(args: readonly string[]): Promise<number> {
+  const refused = args.find((arg) => arg !== "--check");
+  if (refused !== undefined) {
+    console.error(`'${refused}' is unknown: 'deno task openapi' takes only --check.`);
+    return 2;
+  }
   const check = args.includes("--check");
   const outdated = writeGenerated(new URL("./", import.meta.url), await generateFiles(), check);
   for (const name of outdated) {
