@@ -69,9 +69,10 @@ const imageEditForm = z.looseObject({
     "Partial images that a stream sends before the final one. Default 0.",
   ),
   user: endUser,
-}).refine((form) => form.image !== undefined || form["image[]"] !== undefined, {
-  path: ["image"],
-  error: "required, expected a file",
+}).check(({ value, issues }) => {
+  if (value.image !== undefined || value["image[]"] !== undefined) return;
+  const missing = { code: "invalid_type", expected: "object", input: undefined } as const;
+  issues.push({ ...missing, path: ["image"], message: "expected a file" });
 }).openapi("ImageEditForm");
 
 const imageList = z.looseObject({

@@ -150,7 +150,7 @@ function issueInFittingForm(issue: z.core.$ZodIssue): z.core.$ZodIssue {
 /** Returns the types of a union's form if the value has none of them; else undefined. */
 function unmatchedTypes(issue: z.core.$ZodIssue): string[] | undefined {
   if (issue.path.length > 0) return undefined;
-  if (issue.code === "invalid_type") return [issue.expected];
+  if (issue.code === "invalid_type") return [expectedType(issue)];
   if (issue.code !== "invalid_union" || issue.errors.length === 0) return undefined;
   const types = issue.errors.map(([first]) => first && unmatchedTypes(first));
   return types.every((one) => one !== undefined) ? types.flat() : undefined;
@@ -191,7 +191,7 @@ function faultOf(issue: z.core.$ZodIssue, fields: () => string[]): Fault {
   }
   if (issue.input === undefined && absenceCodes.has(issue.code)) {
     const expected = issue.code === "invalid_type" && issue.expected !== "nonoptional"
-      ? `, expected ${aOrAn(issue.expected)}`
+      ? `, expected ${aOrAn(expectedType(issue))}`
       : issue.code === "invalid_value"
       ? `, ${expectation(issue)}`
       : "";
@@ -229,7 +229,7 @@ const absenceCodes: ReadonlySet<string> = new Set([
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${aOrAn(issue.expected)}, received ${typeName(issue.input)}`;
+      return `expected ${aOrAn(expectedType(issue))}, received ${typeName(issue.input)}`;
     case "invalid_value":
       return `expected ${issue.values.map(quoted).join(" or ")}`;
     case "too_small":
@@ -259,6 +259,11 @@ function formsOf(issue: z.core.$ZodIssue): string {
   if (types === undefined) return "the value has none of the accepted forms";
   const named = [...new Set(types)].map(aOrAn).join(" or ");
   return `expected ${named}, received ${typeName(issue.input)}`;
+}
+
+/** Returns the schema's own word for the type, such as `file`, or the library's. */
+function expectedType({ message, expected }: z.core.$ZodIssueInvalidType): string {
+  return /^expected an? (\w+)$/.exec(message)?.[1] ?? expected;
 }
 
 const formatNames: Readonly<Record<string, string>> = {

@@ -244,6 +244,17 @@ Deno.test("a missing value of several forms, or of any form, is a missing field"
   assert.equal(refusal({}, some).message, "content: required.");
 });
 
+Deno.test("a schema's own word for its type is used", () => {
+  const file = z.looseObject({ bytes: z.number() }, { error: "expected a file" });
+  const files = z.object({ file, image: z.union([file, z.array(file)]).optional() });
+  assert.equal(refusal({}, files).message, "file: required, expected a file.");
+  assert.equal(refusal({ file: "x" }, files).message, "file: expected a file, received a string.");
+  assert.equal(
+    refusal({ file: { bytes: 1 }, image: "x" }, files).message,
+    "image: expected a file or an array, received a string.",
+  );
+});
+
 Deno.test("the first wrong field is named when several are", () => {
   assert.equal(refusal({ model: 1, messages: 2, n: 0 }).param, "model");
 });

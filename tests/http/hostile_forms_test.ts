@@ -123,11 +123,17 @@ const hostile: readonly Hostile[] = [
     status: 404,
     param: "model",
   },
-  { name: "no picture", body: form(...good.slice(0, 2)), param: "image" },
+  {
+    name: "no picture",
+    body: form(...good.slice(0, 2)),
+    param: "image",
+    says: /^image: required, expected a file\.$/,
+  },
   {
     name: "a picture that is text",
     body: form(...good.slice(0, 2), field("image", "x")),
     param: "image",
+    says: /^image: expected a file or an array, received a string\.$/,
   },
   {
     name: "an SVG, which another model writes",
@@ -200,6 +206,7 @@ const hostile: readonly Hostile[] = [
     path: transcriptions,
     body: form(field("model", "whisper-1")),
     param: "file",
+    says: /^file: required, expected a file\.$/,
   },
 ];
 
