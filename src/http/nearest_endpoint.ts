@@ -22,8 +22,8 @@ type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
 /**
  * Creates a function whose suggestions are sentences to append to another one (` Did you mean POST
  * /chat/v1/chat/completions?`), or empty if nothing is close. It tries, in this order: the path
- * with another HTTP method; with a version added, or below `/chat/v1`; on the paths of vendors that
- * have it (images, speech); with a typo corrected. A path that ends with a model's method
+ * with another HTTP method; with a version added, or below `/chat/v1` or `/api/v1`; on the paths of
+ * vendors that have it (images, speech); with a typo corrected. A path that ends with a model's method
  * (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
@@ -158,15 +158,19 @@ function add(methodsByPath: Map<string, Set<string>>, path: string, method: stri
 
 /**
  * Returns paths where the endpoint may be: `/openai/chat/completions` and `/chat/completions` lack
- * `/v1`, which `/openai/v1/health` has too much. In the unified family the vendor comes after
- * `models/`, as part of the model's name.
+ * `/v1`, which `/openai/v1/health` has too much, and `/v1/status` is below `/api`. In the unified
+ * family the vendor comes after `models/`, as part of the model's name.
  */
 function versioned(path: string): string[] {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.filter((segment) => !/^v\d/.test(segment)).join("/");
   const whole = [first, ...rest].filter((segment) => !/^(v\d\w*|api)$/.test(segment)).join("/")
     .replace(/^([^/]+)\/models\//, "models/$1/");
-  return [`/${first}/v1/${tail}`, `/${first}/${tail}`, `/chat/v1/${whole}`, `/chat/v1/${tail}`];
+  const unprefixed = whole.replace(/^chat\//, "");
+  return [
+    ...[`/${first}/v1/${tail}`, `/${first}/${tail}`, `/chat/v1/${whole}`, `/chat/v1/${tail}`],
+    `/api/v1/${unprefixed}`,
+  ];
 }
 
 function addressedIn(value: object | undefined): Addressed[] {

@@ -16,6 +16,11 @@ const cases: [string, string, string][] = [
   ["POST", "/v2/embeddings", " Did you mean POST /chat/v1/embeddings?"],
   ["GET", "/models", " Did you mean GET /chat/v1/models?"],
   ["GET", "/openai/v1/health", " Did you mean GET /openai/health?"],
+  ["GET", "/status", " Did you mean GET /api/v1/status?"],
+  ["GET", "/v1/status", " Did you mean GET /api/v1/status?"],
+  ["POST", "/chat/v1/exports", " Did you mean POST /api/v1/exports?"],
+  ["POST", "/v1/cohort/outcome", " Did you mean POST /api/v1/cohort/outcome?"],
+  ["GET", "/openai/v1/status", ""],
   ["GET", "/api/v1/stauts", " Did you mean GET /api/v1/status?"],
   [
     ...["POST", "/anthropic/v1/chat/completions"] as const,
