@@ -229,7 +229,7 @@ const absenceCodes: ReadonlySet<string> = new Set([
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${aOrAn(expectedType(issue))}, received ${typeName(issue.input)}`;
+      return `expected ${aOrAn(expectedType(issue))}, received ${receivedType(issue)}`;
     case "invalid_value":
       return `expected ${issue.values.map(quoted).join(" or ")}`;
     case "too_small":
@@ -264,6 +264,10 @@ function formsOf(issue: z.core.$ZodIssue): string {
 /** Returns the schema's own word for the type, such as `file`, or the library's. */
 function expectedType({ message, expected }: z.core.$ZodIssueInvalidType): string {
   return /^expected an? (\w+)$/.exec(message)?.[1] ?? expected;
+}
+
+function receivedType({ expected, input }: z.core.$ZodIssueInvalidType): string {
+  return expected === "int" && Number.isFinite(input) ? "a fraction" : typeName(input);
 }
 
 const formatNames: Readonly<Record<string, string>> = {

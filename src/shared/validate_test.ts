@@ -120,7 +120,7 @@ const scenarios: Scenario[] = [
     value: { ...good, n: 1.5 },
     code: invalid,
     param: "n",
-    message: "n: expected a whole number, received a number.",
+    message: "n: expected a whole number, received a fraction.",
   },
   {
     name: "a number that JavaScript can't hold is named as such",
