@@ -100,7 +100,8 @@ for (const name of ["pictures", "unified pictures", "speech"]) {
     assert.match(text, new RegExp(invalid));
     assert.doesNotMatch(text, /deep/);
     const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.deepEqual([row.status, row.error_code], ["failed", invalid]);
+    const { status, error_code: code, charged_usd: charged } = row;
+    assert.deepEqual([status, code, charged], ["failed", invalid, "0.000000000"]);
   });
 }
 

@@ -43,6 +43,27 @@ Deno.test("at a chat vendor, custom tools and their calls are functions", () => 
   assert.deepEqual([losses, emulations.customTools], [[], ["apply_patch"]]);
 });
 
+Deno.test("a function's call beside a custom tool's stays as it is", () => {
+  const { body } = finish(encodeChat(
+    finish(decodeRequest({
+      model: "m",
+      input: [
+        { role: "user", content: "Go" },
+        { type: "custom_tool_call", call_id: "c1", name: "apply_patch", input: '*** "a"' },
+        { type: "function_call", call_id: "f1", name: "look", arguments: '{"at":1}' },
+        { type: "custom_tool_call_output", call_id: "c1", output: "Done." },
+        { type: "function_call_output", call_id: "f1", output: "Seen." },
+      ],
+    })),
+    target(),
+  ));
+  const { messages } = body as { messages: { tool_calls?: { function: unknown }[] }[] };
+  assert.deepEqual(messages[1]!.tool_calls!.map((one) => one.function), [
+    { name: "apply_patch", arguments: patch },
+    { name: "look", arguments: '{"at":1}' },
+  ]);
+});
+
 Deno.test("at a responses vendor without custom tools they are functions, too", () => {
   const { body, losses, emulations } = finish(encodeResponses(decoded, target({})));
   const { input, tools, tool_choice } = body as Record<string, Record<string, unknown>[]>;

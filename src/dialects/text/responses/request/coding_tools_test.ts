@@ -206,6 +206,8 @@ Deno.test("arguments of another type than the tool's become valid, are left out,
     // Without its directory or its variables, it would be another command.
     ["local_shell", '{"command":["rm","-r","."],"working_directory":["build"]}', stopped],
     ["local_shell", '{"command":["deploy"],"env":["DRY_RUN=1"]}', stopped],
+    ["local_shell", '{"command":["deploy"],"env":{"A":"1","DRY_RUN":["1"]}}', stopped],
+    ["local_shell", '{"command":["rm","-r",{"path":"build"}]}', stopped],
     // Without its lines, the file would be emptied.
     ["apply_patch", '{"type":"create_file","path":"a","diff":["+1"]}', {
       ...{ type: "update_file", path: "", diff: '{"type":"create_file","path":"a","diff":["+1"]}' },
