@@ -511,6 +511,7 @@ onPostgres(
       let isSwept = false;
       const swept = createBudgetLeases(sweeping).sweepExpired().finally(() => isSwept = true);
       await untilOneWaits(third, () => isSwept);
+      assert.ok(isSwept, "it waits for no period that it hasn't chosen");
       // As a charge does, which holds the period and draws on its lease.
       await tx.query("update budget_leases set amount_nanos = 1 where budget_id = $1", [
         later!.budgetId,
