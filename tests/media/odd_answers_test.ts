@@ -105,6 +105,31 @@ for (const name of ["pictures", "unified pictures", "speech"]) {
   });
 }
 
+for (const name of ["pictures", "unified pictures"]) {
+  Deno.test(`an error among the events of ${name} is the call's; partial ones are charged`, async () => {
+    const [path, body] = calls[name]!;
+    const refused = "content_policy_violation";
+    const partial = JSON.stringify({ type: "image_generation.partial_image", b64_json: "AAAA" });
+    const blocked = { message: "No.", code: "moderation_blocked" };
+    const error = JSON.stringify({ type: "error", error: blocked });
+    for (const events of [[error], [partial, error]]) {
+      service().answer({
+        body: events.map((data) => `data: ${data}\n\n`).join(""),
+        type: "text/event-stream",
+      });
+      const answer = await service().post(path, { ...body, stream: true });
+      assert.match(await answer.text(), new RegExp(refused));
+      const row = await service().row(answer.headers.get("x-transaction-id"));
+      assert.deepEqual([row.status, row.error_code, row.response], [
+        "failed",
+        refused,
+        null,
+      ]);
+      assert.equal(Number(row.charged_usd) > 0, events.length > 1);
+    }
+  });
+}
+
 Deno.test("audio that comes in one piece before an error is returned, and charged", async () => {
   const { answer, post, row } = service();
   const sound = new Uint8Array(48_000).fill(7);
@@ -161,10 +186,18 @@ Deno.test("a cost that this vendor isn't believed makes no answer free", async (
   const events = [sound, done].map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
   const body = { created: 7, data, usage };
   const spoken = { type: "text/event-stream", body: events };
+  const drawn = { type: "image_generation.completed", b64_json: "aGk=", usage };
+  const stream = { type: "text/event-stream", body: `data: ${JSON.stringify(drawn)}\n\n` };
+  const streamed = (name: string): [string, Record<string, unknown>] => {
+    const [path, asked] = calls[name]!;
+    return [path, { ...asked, stream: true }];
+  };
   const [speech, fields] = calls.speech!;
   const cases: [Odd, string, Record<string, unknown>][] = [
     [{ body }, ...calls.pictures!],
     [{ body }, ...calls["unified pictures"]!],
+    [stream, ...streamed("pictures")],
+    [stream, ...streamed("unified pictures")],
     [{ body }, ...calls.vectors!],
     [spoken, speech, { ...fields, model: "gpt-4o-mini-tts", stream_format: "sse" }],
   ];
@@ -172,7 +205,7 @@ Deno.test("a cost that this vendor isn't believed makes no answer free", async (
     service().answer(odd);
     const answer = await service().post(path, asked);
     assert.equal(answer.status, 200, path);
-    await answer.body?.cancel();
+    await answer.arrayBuffer();
     const row = await service().row(answer.headers.get("x-transaction-id"));
     assert.equal(row.billing_basis, "estimated", path);
     assert.ok(Number(row.charged_usd) > 0, path);
