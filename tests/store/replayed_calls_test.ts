@@ -12,7 +12,7 @@ const memory = { rows: 100, chars: 16 * 1024 * 1024 };
 const locked = 1;
 
 /** A run of the service on the journal in this folder, as far as records go. */
-async function startRun(folder: string, isLocked: { value: boolean }) {
+async function startRun(folder: string, isLocked: { value: boolean }, refused?: string) {
   const journal = await openJournal(folder, options);
   const stored: string[] = [];
   const recorder = createRecorder({
@@ -22,10 +22,12 @@ async function startRun(folder: string, isLocked: { value: boolean }) {
         if (isLocked.value && rows.some(({ accountId }) => accountId === locked)) {
           throw new Fault("store_unavailable", { cause: { code: "55P03" } });
         }
+        if (rows.some((row) => row.transactionId === refused)) throw new Error("refused");
         stored.push(...rows.map(({ transactionId }) => transactionId));
       },
     },
-    log: { info() {}, warn() {}, error: assert.fail },
+    log: { info() {}, warn() {}, error: refused === undefined ? assert.fail : () => {} },
+    reject: () => Promise.reject(new Error("the disk is full")),
     pause: () => Promise.resolve(),
     stored: (ids) => journal.stored(ids),
     spillSpace: journal,
@@ -112,3 +114,43 @@ Deno.test("records that a start has left to its journal are stored once the acco
     assert.deepEqual(await next.replay(), { ended: 0, interrupted: 0 });
     await next.close();
   }));
+
+Deno.test("a record that neither the database nor a file takes stays in the earlier run's journal", () =>
+  withFolder(async (parent) => {
+    const folder = `${parent}/journal`;
+    await leaveCalls(folder);
+    const first = await startRun(folder, { value: false }, "call-700");
+    await first.replay();
+    await first.close();
+    assert.equal(first.stored.length, 1199);
+    const second = await startRun(folder, { value: false });
+    await second.replay();
+    await second.close();
+    assert.ok(second.stored.includes("call-700"));
+  }));
+
+Deno.test("earlier files are removed only once this run's journal has the records", async () => {
+  let hasAll = () => {};
+  const taking = new Promise<void>((resolve) => hasAll = resolve);
+  const write = createReplayedWriter({
+    recorder: {
+      record() {},
+      drain: (accounts) => accounts === "free" ? Promise.resolve() : new Promise(() => {}),
+      ...{ unsaved: 0, inMemory: [] },
+    },
+    journal: { takeOver: () => taking },
+    setTimer: (_ms, run) => {
+      queueMicrotask(run);
+      return () => {};
+    },
+  });
+  await write([]);
+  let isWritten = false;
+  const written = Promise.resolve(write([interaction(locked, "call")])).then(() =>
+    isWritten = true
+  );
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(isWritten, false);
+  hasAll();
+  await written;
+});
