@@ -100,6 +100,14 @@ eachWorld(
     const asked = world.calls.length;
     for (let look = 0; look < 5; look++) await runner.tick();
     assert.equal(world.calls.length, asked, "it doesn't spin");
+    // A day's wait that ends in an answer counts no longer.
+    await database.query(
+      "update eval_runs set waiting_since = waiting_since - interval '25 hours'",
+    );
+    credit = 2;
+    await passTime(database);
+    await runner.tick();
+    await world.until(id, (run) => run.counts.done === 7 && run.waiting !== null);
     credit = 100;
     await passTime(database);
     await runner.tick();
