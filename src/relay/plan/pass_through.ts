@@ -43,7 +43,9 @@ export function* passThrough(
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   let start: StartEvent | undefined;
-  const { label } = target.vendor;
+  const { label, reportsCost } = target.vendor;
+  // A vendor that reports its cost does so in every stream (OpenRouter).
+  const showsUsage = facts.wantsStreamUsage || reportsCost;
   return {
     upstream: dialect,
     sameDialect: true,
@@ -69,7 +71,7 @@ export function* passThrough(
           start ??= events.find((one) => one.type === "start");
           if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
-          const hidden = usageOnly && !facts.wantsStreamUsage;
+          const hidden = usageOnly && !showsUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
           return { events, sent: hidden ? undefined : bytes };
         },
