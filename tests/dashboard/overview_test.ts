@@ -141,14 +141,14 @@ async function chargesBy(by: string): Promise<Map<string, bigint>> {
   const [head = "", ...lines] = text.trimEnd().split("\r\n");
   assert.ok(head.startsWith(`${by},`) && head.endsWith(",cost_usd,charged_usd"), head);
   return new Map(lines.map((line) => {
-    const cells = line.split(",");
-    return [cells[0]!, parseUsd(cells.at(-1)!, 9)];
+    const [name, kind, ...cells] = line.split(",");
+    return [kind === "erased" ? kind : name!, parseUsd(cells.at(-1)!, 9)];
   }));
 }
 
 Deno.test("who spent how much this month is a file that equals the ledger, after an erasure too", async () => {
   const owner = await world().owner();
-  for (const user of ["=ann", "ben", "ben"]) {
+  for (const user of ["=ann", "ben", "ben", "(erased)"]) {
     const answer = await world().post("/chat/v1/chat/completions", {
       model: "vendor-b/gpt-4.1",
       messages: [{ role: "user", content: "/// APP desk\n/// FLOW triage\nHello" }],
@@ -180,7 +180,8 @@ Deno.test("who spent how much this month is a file that equals the ledger, after
   const until = Date.now() + 60_000;
   let after = before;
   while (Date.now() < until && after.has("ben")) after = await chargesBy("user");
-  assert.equal(after.get("(erased)"), before.get("ben"));
+  assert.equal(after.get("erased"), before.get("ben"));
+  assert.equal(after.get("(erased)"), before.get("(erased)"), "a user of this name");
   assert.equal(sumOf(after), charged);
   assert.equal(sumOf(await chargesBy("app")), charged);
   const tokens = await tokensBy("model");

@@ -44,10 +44,11 @@ export async function breakdownCsv(
     ...(by.part === "api_key"
       ? { name: ({ value }: BreakdownRow) => names.get(value) ?? value }
       : {}),
+    ...(losesErased(by.part) ? { line: ({ line }: BreakdownRow) => line } : {}),
     ...callColumns,
     ...(isLabel(by.part) ? {} : latencyColumns),
     ...costColumns,
-  }, [...values, ...rest]);
+  }, [...values.map((value) => ({ ...value, line: "value" as const })), ...rest]);
 }
 
 /**
@@ -62,10 +63,14 @@ export function restLines(
 ): BreakdownRow[] {
   const left = leftOf(total, values);
   if (left.calls <= erased.calls) {
-    return erased.calls === 0 ? [] : [{ ...left, ...erased, value: "(erased)" }];
+    return erased.calls === 0 ? [] : [{ ...left, ...erased, ...erasedLine }];
   }
-  const line = { ...noUsage, ...erased, value: "(erased)" };
-  const others = { ...leftOf(total, [...values, line]), value: "(others)" };
+  const line = { ...noUsage, ...erased, ...erasedLine };
+  const others = {
+    ...leftOf(total, [...values, line]),
+    value: "(others)",
+    line: "others" as const,
+  };
   return erased.calls === 0 ? [others] : [others, line];
 }
 
@@ -96,7 +101,13 @@ function daysText({ from, to }: Pick<Range, "from" | "to">): string {
   return `${dayText(from)}-to-${dayText(new Date(to.getTime() - 1))}`;
 }
 
-type BreakdownRow = UsageSums & { value: string };
+interface BreakdownRow extends UsageSums {
+  value: string;
+  /** What the line is about: an app or a user may well be named "(erased)". */
+  line: "value" | "erased" | "others";
+}
+
+const erasedLine = { value: "(erased)", line: "erased" } as const;
 
 const callColumns = {
   requests: ({ calls }) => calls,

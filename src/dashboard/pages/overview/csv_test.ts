@@ -14,9 +14,12 @@ Deno.test("the lines of a breakdown's file add up to the total, whichever values
   const values = [sums(4, 1, 400n, 200n), sums(2, 1, 100n, 100n)];
   const none = { calls: 0, costNanos: 0n, chargedNanos: 0n };
   const lines = (erased: typeof none, listed = values) =>
-    restLines(total, listed, erased).map(({ value, calls, failed, inputTokens, chargedNanos }) => [
-      ...[value, calls, failed, inputTokens, chargedNanos],
-    ]);
+    restLines(total, listed, erased).map(
+      ({ value, line, calls, failed, inputTokens, chargedNanos }) => {
+        assert.equal(value, `(${line})`);
+        return [value, calls, failed, inputTokens, chargedNanos];
+      },
+    );
   assert.deepEqual(lines({ calls: 4, costNanos: 200n, chargedNanos: 200n }), [
     ["(erased)", 4, 1, 500n, 200n],
   ]);
