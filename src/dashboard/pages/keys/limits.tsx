@@ -95,7 +95,7 @@ export function CreditPart(
       <div class="tiles">
         <Tile level={3} name="Balance" value={usd(balanceNanos)} exact={exactUsd(balanceNanos)}>
           {balanceNanos > 0n
-            ? "Granted, less what calls have cost"
+            ? "Grants and corrections, less what calls were charged"
             : "Calls with the service's own vendor keys are refused"}
         </Tile>
         <Tile level={3} name="Reserved" value={usd(reservedNanos)} exact={exactUsd(reservedNanos)}>
@@ -112,7 +112,9 @@ export function CreditPart(
               <span class="nowrap">--usd 25</span>
             </code>.
           </>
-        )} Calls with a vendor key of your own aren't charged to it.
+        )}{" "}
+        A correction takes credit back, or corrects what a call was charged. Calls with a vendor key
+        of your own aren't charged to it.
       </p>
     </>
   );
@@ -177,7 +179,8 @@ export function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: Spen
         )}
       <p class="hint narrow">
         {keys.length > shownKeys ? `The ${shownKeys} newest are shown; the file has all. ` : ""}
-        Days and months are in UTC. Change caps on the key's page.
+        Days and months are in UTC; a key's charges count since it got a cap. Change caps on the
+        key's page.
       </p>
     </>
   );

@@ -35,6 +35,7 @@ Deno.test("an option of the command that grants credit stays on one line with it
   const request = { now: new Date("2026-11-21T12:00:00Z") } as PageRequest;
   const credit = { balanceNanos: 0n, reservedNanos: 0n };
   const props = { credit, entries: [], request, adminCommand: "deno task admin" };
+  assert.match(String(<CreditPart {...props} />), /A correction takes credit back/);
   const code = /<code>(.*?)<\/code>/.exec(String(<CreditPart {...props} />))?.[1];
   assert.equal(code, 'deno task admin credits grant <span class="nowrap">--usd 25</span>');
 });

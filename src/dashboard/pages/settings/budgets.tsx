@@ -229,6 +229,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="usd"
           label="Limit in US dollars"
+          hint="What was charged earlier in the day or month counts, too. A later correction of prices recounts only calls made after the budget was set."
           inputmode="decimal"
           placeholder="20"
           required
