@@ -9,15 +9,19 @@ const erasureLock = 7_305_112_604_914n;
 /**
  * Takes the lock for an erasure, until its transaction ends. While an erasure waits for a long
  * writer, such as the drop of a month, other writers queue behind it: so it waits for a second at a
- * time, and lets them pass in between. After a minute it waits for its turn, which always comes.
+ * time, and lets them pass in between. After a minute it waits for its turn, which always comes. Then
+ * it waits a second for each lock, since all writers wait for it: what others have locked for longer
+ * fails it, and it is tried again later.
  */
 export async function lockForErasure(tx: Queryable): Promise<void> {
   await tx.query(takeTurns);
 }
 
+/** How long a writer waits for a lock: an erasure waits for it, and all others for the erasure. */
+const longestLockMs = 5_000;
+
 const takeTurns = `do $$
 declare
-  lock_timeout_before text := current_setting('lock_timeout');
   last_try timestamptz := clock_timestamp() + interval '1 minute';
 begin
   loop
@@ -30,24 +34,20 @@ begin
       perform pg_sleep(0.5);
     end;
   end loop;
-  perform set_config('lock_timeout', lock_timeout_before, true);
+  perform set_config('lock_timeout', '1s', true);
 end $$`;
 
 /**
  * Takes the lock for a writer, until its transaction ends. It must come before the lock of any row:
  * an erasure, which locks the same rows in another order, then can't happen in between. Later locks
- * of the transaction are waited for `lockMs` each, or without limit. This one always is: who waits
- * for it holds up nobody.
+ * of the transaction are waited for `lockMs` each, five seconds by default. This one is waited for
+ * without limit: who waits for it holds up nobody.
  */
 export async function lockForWriting(
   tx: Queryable,
-  { lockMs }: { lockMs?: number | undefined } = {},
+  { lockMs = longestLockMs }: { lockMs?: number | undefined } = {},
 ): Promise<void> {
-  await tx.query(
-    lockMs === undefined
-      ? sharedErasureLock
-      : `${sharedErasureLock}; set local lock_timeout = ${Math.ceil(lockMs)}`,
-  );
+  await tx.query(`${sharedErasureLock}; set local lock_timeout = ${Math.ceil(lockMs)}`);
 }
 
 /** The statement of `lockForWriting`, to send it together with others. */

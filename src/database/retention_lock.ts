@@ -41,14 +41,17 @@ export async function eraseAlone<T>(
   });
 }
 
-/** Deletes the rows of a table that are older than the limit, in batches; returns their number. */
+/**
+ * Deletes the rows of a table that are older than the limit, in batches, and leaves those that others
+ * have locked to the next time. Returns the number of deleted rows.
+ */
 export async function deleteBefore(
   database: Database,
   table: string,
   limit: Date,
 ): Promise<number> {
   const statement = `delete from ${table} where ctid = any(array(
-    select ctid from ${table} where created_at < $1 limit $2))`;
+    select ctid from ${table} where created_at < $1 limit $2 for update skip locked))`;
   for (let sum = 0;;) {
     const count = await eraseAlone(
       database,
