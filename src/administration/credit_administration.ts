@@ -1,5 +1,5 @@
 import { nanosToUsd, parseStatedUsd } from "../base/money.ts";
-import type { Credit, Ledger } from "../credit/ledger.ts";
+import { BalanceRangeError, type Credit, type Ledger } from "../credit/ledger.ts";
 import type { Account } from "../keys/account.ts";
 import { OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
@@ -39,13 +39,19 @@ export async function changeCredit(
   const note = (action: string) =>
     noteBy(by, account.id, action, `${nanosToUsd(nanos)} USD`, more.note);
   if (verb === "granted") {
-    await ledger.grant(account.id, nanos, { ...more, audit: note("credit.granted") });
+    await ledger.grant(account.id, nanos, { ...more, audit: note("credit.granted") })
+      .catch(namingAmount);
   } else {
-    await ledger.adjust(account.id, -nanos, { ...more, audit: note("credit.deducted") });
+    await ledger.adjust(account.id, -nanos, { ...more, audit: note("credit.deducted") })
+      .catch(namingAmount);
     // Other processes see within about a second that the balance no longer covers their leases.
     recallCredit(account.id);
   }
   return await showCredit(account.id);
+}
+
+function namingAmount(thrown: unknown): never {
+  throw thrown instanceof BalanceRangeError ? new OptionError("usd", thrown.message) : thrown;
 }
 
 /** Returns an account's credit as command line and API show it. */

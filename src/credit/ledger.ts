@@ -8,6 +8,11 @@ export interface Credit {
   reservedNanos: bigint;
 }
 
+/** A change that would bring a balance beyond what an account can hold. */
+export class BalanceRangeError extends Error {
+  override name = "BalanceRangeError";
+}
+
 /** The charge of one call that has ended. */
 export interface Settlement {
   /** Id of the call; one that was settled before is left alone. */

@@ -206,6 +206,29 @@ Deno.test("a repeated grant is granted once, and noted once", async () => {
   assert.deepEqual(shown.json, { balance_usd: "3.000000000", reserved_usd: "0.000000000" });
 });
 
+Deno.test("a grant or deduction beyond what a balance can hold is refused by its field", async () => {
+  const { service, keys, admin } = world();
+  await service.admin("account", "create", "--name", "rich");
+  const { data: accounts } = await sdk.listAccounts({ client: admin });
+  const { id } = accounts!.data.find(({ name }) => name === "rich")!;
+  for (const what of ["grants", "deductions"]) {
+    let answer: Response;
+    let times = 0;
+    do {
+      assert.ok(times++ < 25, "a balance holds any amount");
+      answer = await service.post(`/api/v1/admin/credits/${what}`, {
+        usd: "1000000000",
+        account_id: id,
+      }, {
+        authorization: `Bearer ${keys.admin.key}`,
+      });
+    } while (answer.status === 200);
+    const { error } = await answer.json();
+    assert.equal(answer.status, 400);
+    assert.match(error.message, /^usd: .*beyond what an account can hold/);
+  }
+});
+
 Deno.test("a grant made by mistake is taken back once, below zero if it was spent", async () => {
   const { service, keys, admin } = world();
   await service.admin("account", "create", "--name", "mistaken");

@@ -98,8 +98,8 @@ Deno.test("a balance beyond what the ledger holds is refused in words, and stays
   const refused = results.filter(({ exitCode }) => exitCode !== 0);
   assert.ok(refused.length >= 1);
   for (const { exitCode, lines } of refused) {
-    assert.equal(exitCode, 1);
-    assert.match(lines[0]!, /beyond what an account can hold/);
+    assert.equal(exitCode, 2);
+    assert.match(lines[0]!, /^--usd: .*beyond what an account can hold/);
   }
   assert.equal(await balance("rich"), `${results.length - refused.length}000000000.000000000`);
 });

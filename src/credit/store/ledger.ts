@@ -1,12 +1,13 @@
 import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
-import type {
-  LeaseRequest,
-  LeaseReturn,
-  LeaseTaken,
-  Ledger,
-  LedgerGap,
-  Settlement,
+import {
+  BalanceRangeError,
+  type LeaseRequest,
+  type LeaseReturn,
+  type LeaseTaken,
+  type Ledger,
+  type LedgerGap,
+  type Settlement,
 } from "../ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import {
@@ -161,7 +162,9 @@ export async function credit(
   ];
   const [row] = await database.query(addCredit, values).catch((thrown) => {
     if (codeOf(thrown) !== numberOutOfRange) throw thrown;
-    throw new Error("The balance would be beyond what an account can hold.", { cause: thrown });
+    throw new BalanceRangeError("The balance would be beyond what an account can hold.", {
+      cause: thrown,
+    });
   });
   if (row) {
     await writeAudit(database, more.audit);
