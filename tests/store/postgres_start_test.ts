@@ -190,6 +190,17 @@ Deno.test("a port without a listener is reported", async () => {
   );
 });
 
+Deno.test("an address without a host is reported by the one that PGHOST names", async () => {
+  const before = Deno.env.get("PGHOST");
+  Deno.env.set("PGHOST", "/nowhere");
+  try {
+    await refused("postgres:///x", /at PGHOST=\/nowhere can't be reached \(ENOENT\)/);
+  } finally {
+    if (before === undefined) Deno.env.delete("PGHOST");
+    else Deno.env.set("PGHOST", before);
+  }
+});
+
 Deno.test("a host that does not exist is reported", async () => {
   await refused(`postgres://user:${password}@host.invalid/x`, /host\.invalid can't be reached/);
 });

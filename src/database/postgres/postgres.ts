@@ -472,8 +472,9 @@ const driverOptions = {
   },
 };
 
-function startFailure(thrown: unknown, { host, searchParams }: URL): string {
+function startFailure(thrown: unknown, url: URL): string {
   const code = codeOf(thrown);
+  const host = hostOf(url);
   switch (code) {
     case "28P01":
     case "28000":
@@ -500,9 +501,16 @@ function startFailure(thrown: unknown, { host, searchParams }: URL): string {
       return `PostgreSQL at ${host} can't be reached (${
         code ?? "unknown reason"
       }); start it or correct the address${
-        searchParams.has("sslmode") ? ", with sslmode=disable if it offers no TLS" : ""
-      }.`;
+        host.includes(",") ? ", which names several hosts: of these only the first is used" : ""
+      }${url.searchParams.has("sslmode") ? ", with sslmode=disable if it offers no TLS" : ""}.`;
   }
+}
+
+/** The host and port of an address, or where the driver looks if it has none. */
+function hostOf({ host }: URL): string {
+  if (host !== "") return host;
+  const named = Deno.env.get("PGHOST");
+  return named ? `PGHOST=${named}` : "localhost";
 }
 
 /** SQLSTATE of a parameter that the server doesn't know. */
