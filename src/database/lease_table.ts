@@ -59,20 +59,26 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
       );
       return rows.map(table.ownerOf);
     };
+    /** False: another session has locked an owner, or with `skip locked` a whole table. */
+    const isTaken = async (some: readonly Owner[], wait: LockWait) => {
+      try {
+        pushAll(returned, await takeFrom(some, wait));
+        return true;
+      } catch (thrown) {
+        if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+        return false;
+      }
+    };
     const all = await owners();
-    if (all.length > 0) {
-      pushAll(returned, await takeFrom(all, "skip locked"));
+    if (all.length > 0 && await isTaken(all, "skip locked")) {
       const chosen = new Set(all.map(keyOf));
       let wait: LockWait = "";
       for (const owner of await owners()) {
         // One whose lease has expired only now is left to the next sweep.
         if (!chosen.has(keyOf(owner))) continue;
-        try {
-          pushAll(returned, await takeFrom([owner], wait));
-        } catch (thrown) {
-          if (codeOf(thrown) !== lockNotAvailable) throw thrown;
-          wait = "skip locked";
-        }
+        if (await isTaken([owner], wait)) continue;
+        if (wait === "skip locked") break;
+        wait = "skip locked";
       }
     }
     const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);

@@ -269,6 +269,16 @@ onPostgres("a lease whose own row stays locked is left out, and no other one", a
   assert.deepEqual(await ledger.check(), []);
 });
 
+onPostgres("leases of a table that stays locked are left to the sweep", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  await ledger.take(request(accountId));
+  await db.transaction(async (tx) => {
+    await tx.query("lock table leases in share mode");
+    assert.deepEqual(await ledger.takeBack("process-1"), { leases: 0, nanos: 0n });
+  });
+  assert.deepEqual(await ledger.takeBack("process-1"), { leases: 1, nanos: 10n });
+});
+
 onPostgres("a lease that is just being renewed is taken back after that", async (db) => {
   const [ledger, accountId] = await opened(db, 100n);
   await ledger.take(request(accountId));
