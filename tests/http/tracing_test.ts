@@ -114,9 +114,10 @@ Deno.test("a caller without a trace gets one, a wrong or unsampled one is not fo
   };
   const own = await ask();
   const wrong = await ask(`00-${"0".repeat(32)}-${callerSpan}-01`);
-  const unsampled = await ask(`00-${traceId}-${callerSpan}-00`);
+  const unsampledId = "5".repeat(32);
+  const unsampled = await ask(`00-${unsampledId}-${callerSpan}-00`);
   const last = await ask(traceparent);
-  assert.equal(unsampled.trace_id, traceId);
+  assert.equal(unsampled.trace_id, unsampledId);
   const spans = await collector.received(6);
   const servers = spans.filter(({ kind }) => kind === 2);
   assert.deepEqual(
