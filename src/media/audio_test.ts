@@ -7,9 +7,14 @@ import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import { AudioReader } from "./audio.ts";
 
 /** Returns a reader of answers of this type; nothing is billed, since the call has no price. */
-function readerOf(codec: SpeechCodec, contentType: string, ask = speechAsk("m")): AudioReader {
+function readerOf(
+  codec: SpeechCodec,
+  contentType: string,
+  ask = speechAsk("m"),
+  report: (...args: unknown[]) => void = () => {},
+): AudioReader {
   const vendorCall = { target: { vendor: { label: "vendor-x" }, model: "m" } };
-  const meter = { report() {}, bill: () => ({ costNanos: null }) };
+  const meter = { report, bill: () => ({ costNanos: null }) };
   const speechCall = { codec, ask, encoded: codec.encode(ask) };
   return new AudioReader({ vendorCall, meter } as never, speechCall as never, contentType);
 }
@@ -32,4 +37,23 @@ Deno.test("audio in a stream's last event reaches the caller, though no blank li
   assert.equal(reader.readPiece(event).bytes, undefined);
   const sound = reader.end();
   assert.deepEqual([sound?.length, sound?.at(-1)], [44 + 4, 4], "a header, and the samples");
+});
+
+Deno.test("events without the last one are truncated, and their usage so far isn't the call's", () => {
+  const reports: unknown[] = [];
+  const ask = speechAsk("m-tts", { format: "pcm", stream: true });
+  const reader = readerOf(
+    generateSpeechCodec,
+    "text/event-stream",
+    ask,
+    (...args) => reports.push(args.slice(1)),
+  );
+  const inlineData = { data: new Uint8Array(48_000).toBase64() };
+  const usageMetadata = { promptTokenCount: 4, candidatesTokenCount: 1 };
+  const candidates = [{ content: { parts: [{ inlineData }] } }];
+  const event = JSON.stringify({ candidates, usageMetadata });
+  reader.readPiece(new TextEncoder().encode(`data: ${event}\n\n`));
+  assert.throws(() => reader.end(), { code: "upstream_stream_truncated" });
+  reader.settle(false);
+  assert.deepEqual(reports, [["estimated", undefined]]);
 });
