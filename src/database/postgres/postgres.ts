@@ -474,7 +474,8 @@ const driverOptions = {
 
 function startFailure(thrown: unknown, url: URL): string {
   const code = codeOf(thrown);
-  const host = hostOf(url);
+  // As the driver, which reads the environment.
+  const host = url.host || "PGHOST (localhost if that is not set)";
   switch (code) {
     case "28P01":
     case "28000":
@@ -504,13 +505,6 @@ function startFailure(thrown: unknown, url: URL): string {
         host.includes(",") ? ", which names several hosts: of these only the first is used" : ""
       }${url.searchParams.has("sslmode") ? ", with sslmode=disable if it offers no TLS" : ""}.`;
   }
-}
-
-/** The host and port of an address, or where the driver looks if it has none. */
-function hostOf({ host }: URL): string {
-  if (host !== "") return host;
-  const named = Deno.env.get("PGHOST");
-  return named ? `PGHOST=${named}` : "localhost";
 }
 
 /** SQLSTATE of a parameter that the server doesn't know. */
