@@ -22,7 +22,7 @@ Deno.test({
     const { writeSync } = fs;
     try {
       await database.waitReady;
-      const prepared = new PreparedStatements(database, { parsers: {}, serializers: {} });
+      const prepared = new PreparedStatements(database);
       await database.exec("create table words (word text)");
       await prepared.query("insert into words values ($1)", ["a"]);
       const log = logDescriptors(`${directory}/database/pg_wal`);

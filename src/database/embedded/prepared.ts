@@ -12,21 +12,10 @@ const maxStatements = 300;
  */
 const minGrowth = 4 * 1024 * 1024;
 
-type Parser = (value: string) => unknown;
-type Serializer = (value: unknown) => string;
-
-/**
- * How values of a type are parsed and serialized, by its OID; other types have PGlite's own codecs.
- */
-export interface TypeCodecs {
-  parsers: Readonly<Record<number, Parser>>;
-  serializers: Readonly<Record<number, Serializer>>;
-}
-
 interface Statement {
   name: string;
   parameters: readonly number[];
-  columns: readonly { name: string; parse: Parser | undefined }[];
+  columns: readonly { name: string; parse: ((value: string) => unknown) | undefined }[];
 }
 
 /**
@@ -39,15 +28,13 @@ export class PreparedStatements {
   /** By text; the least recently used one comes first. */
   readonly #statements = new Map<string, Statement>();
   readonly #database: PGlite;
-  readonly #codecs: TypeCodecs;
   #nextName = 1;
   /** Bytes of all values so far, and how many there were when plans were last dropped. */
   #bytes = 0;
   #bytesBefore = 0;
 
-  constructor(database: PGlite, codecs: TypeCodecs) {
+  constructor(database: PGlite) {
     this.#database = database;
-    this.#codecs = codecs;
   }
 
   async query(text: string, values: readonly unknown[]): Promise<SqlRow[]> {
@@ -123,7 +110,7 @@ export class PreparedStatements {
       parameters: parse.parseDescribeStatementResults(messages),
       columns: fields.map(({ name, dataTypeID }) => ({
         name,
-        parse: this.#codecs.parsers[dataTypeID] ?? this.#database.parsers[dataTypeID],
+        parse: this.#database.parsers[dataTypeID],
       })),
     };
   }
@@ -151,7 +138,7 @@ export class PreparedStatements {
     if (value === null || value === undefined) return null;
     // In the binary format, which for `bytea` is the bytes themselves.
     if (value instanceof Uint8Array) return value;
-    const write = this.#codecs.serializers[type] ?? this.#database.serializers[type];
+    const write = this.#database.serializers[type];
     return write ? write(value) : String(value);
   }
 

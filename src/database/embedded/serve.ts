@@ -136,6 +136,9 @@ async function openDirectory({ directory, image, maxFiles }: Opening): Promise<P
     ],
   });
   await database.waitReady;
+  // Not with each query: PGlite would copy all its codecs each time, which takes 50 µs and more.
+  Object.assign(database.parsers, parsers);
+  Object.assign(database.serializers, serializers);
   return database;
 }
 
@@ -151,7 +154,7 @@ class OpenDatabase {
 
   constructor(database: PGlite) {
     this.#database = database;
-    this.#prepared = new PreparedStatements(database, { parsers, serializers });
+    this.#prepared = new PreparedStatements(database);
   }
 
   /** Waits until no transaction is open. */
@@ -212,14 +215,14 @@ class OpenDatabase {
     const runner = tx ?? this.#database;
     if (values === undefined) {
       // Several statements, as in migrations; returns the rows of the last one.
-      const results = await runner.exec(text, { parsers });
+      const results = await runner.exec(text);
       if (results.some(({ command }) => mayChangeTables(command))) {
         await this.#alone(tx, () => this.#prepared.forget());
       }
       return (results.at(-1)?.rows ?? []) as SqlRow[];
     }
     if (forceCustomPlan) {
-      return (await runner.query(text, [...values], { parsers, serializers })).rows as SqlRow[];
+      return (await runner.query(text, [...values])).rows as SqlRow[];
     }
     return await this.#alone(tx, () => this.#prepared.query(text, values));
   }
