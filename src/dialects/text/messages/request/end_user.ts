@@ -9,6 +9,7 @@ interface NamedUser {
 /**
  * Reads `metadata.user_id`. Claude Code sends a JSON text with device, account and session, its
  * older versions a plain text with the same three: the user is the account, or else the device.
+ * Kimi Code sends its session alone, by the name with which it resumes it.
  */
 export function readEndUser(metadata: unknown): NamedUser {
   const value = asString(asRecord(metadata).user_id);
@@ -44,6 +45,9 @@ function fromJson(value: string): Named | undefined {
 }
 
 function fromWords(value: string): Named | undefined {
+  if (/^session_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value)) {
+    return { device: undefined, account: undefined, session: value };
+  }
   const read = /^user_([0-9a-f]{1,64})_account_([0-9a-f-]{0,64})_session_([0-9a-f-]{1,64})$/
     .exec(value);
   return read ? { device: read[1], account: read[2], session: read[3] } : undefined;
