@@ -57,3 +57,17 @@ Deno.test("events without the last one are truncated, and their usage so far isn
   reader.settle(false);
   assert.deepEqual(reports, [["estimated", undefined]]);
 });
+
+Deno.test("a refusal is told without the secrets in it", () => {
+  const reader = readerOf(generateSpeechCodec, "application/json");
+  const blockReasonMessage = "Blocked for sk-proj-abcdefghijklmnopqrstuvwxyz0123456789.";
+  const answer = { promptFeedback: { blockReason: "SAFETY", blockReasonMessage } };
+  assert.throws(
+    () => reader.readWhole(new TextEncoder().encode(JSON.stringify(answer)), true),
+    (thrown: Error) => {
+      assert.match(thrown.message, /withheld the speech: Blocked for /);
+      assert.doesNotMatch(thrown.message, /abcdef/);
+      return true;
+    },
+  );
+});

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { contentMaxUnits, type Span } from "./call_spans.ts";
-import type { Sent } from "./collector.ts";
+import { type PostToCollector, sendToCollector, type Sent } from "./collector.ts";
 import { SpanExporter } from "./span_exporter.ts";
 
 function setUp(answer: () => Promise<Sent> = () => Promise.resolve("taken")) {
@@ -166,4 +166,20 @@ Deno.test("a stop sends what waits once more, for two seconds, and takes nothing
   await hung.pass(1);
   await closing;
   assert.equal(hung.exporter.dropped, 2);
+});
+
+Deno.test("what a collector answers says whether the same request may be sent again", async () => {
+  const settings = { protocol: "http/json", headers: {}, timeoutMs: 20, resource: {} } as const;
+  const request = { body: new Uint8Array(), contentType: "application/json" };
+  const sent = (post: PostToCollector) => sendToCollector("http://c", request, settings, post);
+  const answers = [200, 202, 400, 401, 429, 500, 502, 503, 504];
+  const results = await Promise.all(answers.map((status) => sent(() => Promise.resolve(status))));
+  assert.deepEqual(results, [
+    ...["taken", "taken", "refused", "refused"],
+    ...["away", "refused", "away", "away", "away"],
+  ]);
+  assert.equal(await sent(() => Promise.reject(new Error("no route"))), "away");
+  const hanging = ({ signal }: { signal: AbortSignal }) =>
+    new Promise<number>((_, reject) => signal.addEventListener("abort", reject));
+  assert.equal(await sent(hanging), "away");
 });

@@ -229,6 +229,16 @@ Deno.test("the unified body takes a list without pictures for a refusal", async 
   }
 });
 
+Deno.test("a refusal to draw is told without the secrets in it", async () => {
+  const [path, body] = calls["unified pictures"]!;
+  const blockReasonMessage = `Not for sk-proj-${"a".repeat(40)}.`;
+  service().answer({ body: { promptFeedback: { blockReason: "SAFETY", blockReasonMessage } } });
+  const answer = await service().post(path, { ...body, model: "google/gemini-2.5-flash-image" });
+  const text = await answer.text();
+  assert.match(text, /withheld all images: Not for /);
+  assert.doesNotMatch(text, /aaaa/);
+});
+
 Deno.test("a vendor's refusal has its reason, costs nothing and is an error of our form", async () => {
   const refusal = {
     message: "Your request was rejected by the safety system.",
