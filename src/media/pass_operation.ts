@@ -195,13 +195,7 @@ async function wholeAnswer(
   if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
   const error = errorIn(text, type);
   if (error) throw ctx.vendorCall.fault(error);
-  try {
-    reader.whole(text, type);
-  } catch (thrown) {
-    // What could be read was generated, and is billed.
-    reportUsage(ctx, reader, false);
-    throw thrown;
-  }
+  reader.whole(text, type);
   const settled = reportUsage(ctx, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
 }

@@ -75,14 +75,15 @@ class TranscriptReader extends JsonAnswerReader {
   #isStream = false;
 
   whole(text: string, contentType: string): void {
-    this.#sawAnswer = true;
     this.#isJson = /\bjson\b/i.test(contentType);
     if (!this.#isJson) {
+      this.#sawAnswer = true;
       this.#text = text;
       return;
     }
     const answer = parsedRecord(text);
     if (!answer) throw unreadableAnswer("an answer that isn't JSON");
+    this.#sawAnswer = true;
     this.#text = asString(answer.text) ?? "";
     this.#read(answer);
   }

@@ -322,7 +322,9 @@ for (const text of ["", "{", "null", "[]"]) {
   Deno.test(`JSON of '${text}' is no answer, and bytes are none`, () => {
     const isNone = (thrown: unknown) =>
       thrown instanceof Fault && thrown.code === "upstream_invalid_response";
-    assert.throws(() => reader().whole(text, "application/json"), isNone);
+    const none = reader();
+    assert.throws(() => none.whole(text, "application/json"), isNone);
+    assert.equal(none.outcome({ ...whole, isComplete: false }), undefined, "it costs nothing");
     assert.throws(() => reader().bytes(new Uint8Array(1), "audio/wav"), isNone);
   });
 }
