@@ -33,7 +33,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
     }),
     ...(yield* otherFields(request, knownFields)),
   ];
-  const system = readSystem(request.system, unsupported);
+  const system = yield* readSystem(request.system, unsupported);
   const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
   const { tools, webSearch: search } = readTools(request, unsupported);

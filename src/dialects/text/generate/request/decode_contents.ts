@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../../../base/hash.ts";
-import { mapInSteps, type Steps } from "../../../../base/steps.ts";
+import { flatMapInSteps, type Steps } from "../../../../base/steps.ts";
 import type {
   MediaPart,
   Part,
@@ -30,7 +30,11 @@ export function* readContents(request: Fields, context: PartContext): Steps<Turn
   const contents = request.objects("contents");
   if (contents.length === 0) throw invalidValue("contents", "expected at least one content");
   const reader = new ContentReader(context);
-  const turns = yield* mapInSteps(contents, (content) => reader.read(content), 1);
+  const turns: Turn[] = [];
+  for (const content of contents) {
+    turns.push(yield* reader.read(content));
+    yield;
+  }
   // Empty turns are left out, unless all are empty.
   const nonEmpty = turns.filter(({ parts }) => parts.length > 0);
   return nonEmpty.length > 0 ? joinAnswers(nonEmpty) : turns;
@@ -154,13 +158,14 @@ class ContentReader {
     this.#context = context;
   }
 
-  read(content: Fields): Turn {
+  *read(content: Fields): Steps<Turn> {
     this.#index++;
     const role = content.string("role") ?? "user";
     if (!["user", "model", "function", ""].includes(role)) {
       throw invalidValue(content.at("role"), "expected 'user' or 'model'");
     }
-    const parts = content.objects("parts").flatMap((part, index): (Part | UnmatchedResult)[] => {
+    const listed = content.objects("parts");
+    const parts = yield* flatMapInSteps(listed, (part, index): (Part | UnmatchedResult)[] => {
       const member = dataMember(part);
       if (member === undefined) {
         this.#context.unsupported.push({ path: part.path, value: part.record, weight: "meaning" });

@@ -1,3 +1,4 @@
+import type { Steps } from "../../../../base/steps.ts";
 import type {
   MediaPart,
   RefusalPart,
@@ -22,9 +23,14 @@ export function readContent(
   content: unknown,
   path: string,
   unsupported: UnsupportedField[],
-): ContentPart[] {
+): Steps<ContentPart[]> {
   if (content === undefined || content === null) throw missingField(path);
-  return readElements(content, path, "parts", (part, at) => readPart(part, at, unsupported));
+  return readElements<ContentPart>(
+    content,
+    path,
+    "parts",
+    (part, at) => readPart(part, at, unsupported),
+  );
 }
 
 function readPart(
