@@ -22,10 +22,12 @@ export function isBeyondSchemas(
 const reasons: readonly RegExp[] = [
   // Fields that need or exclude each other.
   /is missing: |: give (at least one|either|start_date)|: the limits of \w+ are fixed/,
-  /^confirm: must be true|: jsonl takes exactly one table/,
+  /^confirm: must be true|: (jsonl|csv) takes exactly one table/,
+  /^expected_output_tokens: needs a daily or monthly cap/,
   /: the end is not after the start|: the last day is before the first|: the id is there twice/,
   /\.model: '.*' is targets\[\d+\]\.model already/,
-  // What exists, and what time it is.
+  // What exists, what this service has, and what time it is.
+  /: the account has \d+ (webhooks|virtual models) already|^delivery: no bucket is configured/,
   /: unknown model '|: no model has the name '|: expected the account of this key|: expected a time in the future/,
   /: expected one of ([\w-]+, |\w+ \(vendor-a\))|: expected `next(_cursor)?` of the previous page/,
   // Texts whose form is described in words; of one that is all blanks, nothing is left.
