@@ -95,9 +95,9 @@ export const clients: readonly Client[] = [
   ], ["chat", "responses", "messages", "generate"]),
   node("llamaindex-js", [
     "llamaindex@0.12.1",
-    "@llamaindex/openai@0.4.22",
-    "@llamaindex/anthropic@0.3.26",
-    "@llamaindex/google@0.4.0",
+    "@llamaindex/openai@0.4.23",
+    "@llamaindex/anthropic@0.3.27",
+    "@llamaindex/google@0.4.1",
   ], ["chat", "responses", "messages", "generate"]),
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.59.0"], ["responses", "chat"]),
