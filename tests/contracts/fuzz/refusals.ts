@@ -24,7 +24,7 @@ const reasons: readonly RegExp[] = [
   /is missing: |: give (at least one|either|start_date)|: the limits of \w+ are fixed/,
   /^confirm: must be true|: (jsonl|csv) takes exactly one table/,
   /^expected_output_tokens: needs a daily or monthly cap/,
-  /: the end is not after the start|: the last day is before the first|: the id is there twice/,
+  /: the end is not after the start|: the last day is before the first|: expected a time after since|: the id is there twice/,
   /\.model: '.*' is targets\[\d+\]\.model already/,
   // What exists, what this service has, and what time it is.
   /: the account has \d+ (webhooks|virtual models) already|^delivery: no bucket is configured/,
@@ -33,7 +33,7 @@ const reasons: readonly RegExp[] = [
   // Texts whose form is described in words; of one that is all blanks, nothing is left.
   /: expected text without |and no control characters|printable ASCII characters|: expected at least 1 character\.$/,
   /: expected a public https URL|expected account, app:NAME or user:ID|: expected an amount above 0/,
-  /: can't be used: /,
+  /: can't be used: |^model: expected a model with its vendor/,
   // The document has no way to say that parameters of the query other than its own are refused.
   /: unknown field, expected one of /,
 ];
