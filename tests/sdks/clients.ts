@@ -101,7 +101,7 @@ export const clients: readonly Client[] = [
   ], ["chat", "responses", "messages", "generate"]),
   node("mastra", ["@mastra/core@1.71.0"], ["chat", "responses"]),
   node("openai-agents-js", ["@openai/agents@0.20.0", "openai@7.59.0"], ["responses", "chat"]),
-  go("openai-go", "github.com/openai/openai-go/v3@v3.96.0", ["chat", "responses"]),
+  go("openai-go", "github.com/openai/openai-go/v3@v3.99.0", ["chat", "responses"]),
   go("anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go@v1.84.0", ["messages"]),
   go("genai-go", "google.golang.org/genai@v1.77.0", ["generate"]),
   java("openai-java", "com.openai:openai-java:4.101.0", ["chat", "responses"]),
