@@ -58,6 +58,20 @@ export const agents: readonly Agent[] = [
     models: [flash, claude, sol],
   },
   {
+    name: "kimi-code",
+    // It doesn't run on older versions of Node.
+    install: npm("@moonshot-ai/kimi-code@2.1.0", "node@22.23.3"),
+    models: [claude, sol, flash],
+  },
+  {
+    name: "kilo",
+    // Its own step that finds the program's package doesn't find it here.
+    install: [
+      ...npm("--ignore-scripts", "--force", "@kilocode/cli@7.7.7", "@kilocode/cli-linux-x64@7.7.7"),
+    ],
+    models: [flash, claude, sol],
+  },
+  {
     name: "aider",
     install: ["pip", "install", "--quiet", "--target", "python", "aider-chat==0.86.2"],
     models: [sol, claude, flash],

@@ -37,9 +37,9 @@ function readingCall(bodyText: string, file: string): ScriptedCall | undefined {
   const calls: readonly ScriptedCall[] = [
     { name: "exec_command", args: { cmd } },
     { name: "shell_command", args: { command: cmd } },
-    { name: "Read", args: { [bodyText.includes('"filepath"') ? "filepath" : "file_path"]: file } },
+    { name: "Read", args: { [firstNamed(bodyText, ["filepath", "file_path", "path"])]: file } },
     { name: "read_file", args: { file_path: file, absolute_path: file, path: file } },
-    { name: "read", args: { [bodyText.includes('"filePath"') ? "filePath" : "path"]: file } },
+    { name: "read", args: { [firstNamed(bodyText, ["filePath", "path"])]: file } },
     { name: "view", args: { path: file } },
     { name: "read_files", args: { files: [{ path: file }] } },
     // Codex for its vendor's newest models: a program that calls tools.
@@ -52,6 +52,11 @@ function readingCall(bodyText: string, file: string): ScriptedCall | undefined {
     },
   ];
   return calls.find(({ name }) => bodyText.includes(`"name":"${name}"`));
+}
+
+/** The first of the arguments' names that the request has: some agents refuse any other. */
+function firstNamed(bodyText: string, names: readonly string[]): string {
+  return names.find((name) => bodyText.includes(`"${name}"`)) ?? names.at(-1)!;
 }
 
 /** The call by which an agent ends that takes no text for the end. */
