@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { FairReads } from "../database/fair_reads.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
-import { type VendorLabel, withVendorLabels } from "../records/filter_conditions.ts";
+import { type VendorLabel, withRecordedNames } from "../records/filter_conditions.ts";
 import type { ExportSource } from "./export_source.ts";
 import { Exports } from "./exports.ts";
 import { type BucketSettings, createExportBucket } from "./store/export_bucket.ts";
@@ -67,7 +67,7 @@ export function createExportService(
 function namingVendors(source: ExportSource, vendorLabel: VendorLabel): ExportSource {
   return {
     ...source,
-    read: (query, form) => source.read(withVendorLabels(query, vendorLabel), form),
-    count: (query) => source.count(withVendorLabels(query, vendorLabel)),
+    read: (query, form) => source.read(withRecordedNames(query, vendorLabel), form),
+    count: (query) => source.count(withRecordedNames(query, vendorLabel)),
   };
 }

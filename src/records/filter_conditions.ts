@@ -77,14 +77,31 @@ export function wantedTexts(column: string, wanted: readonly unknown[]): string[
  */
 export type VendorLabel = (name: string) => string;
 
-/** Returns the query with vendors named by their labels, as in records. */
-export function withVendorLabels<
-  Query extends { readonly filters?: Readonly<Record<string, unknown>> },
->(query: Query, vendorLabel: VendorLabel): Query {
-  const { vendor } = query.filters ?? {};
-  if (vendor === undefined) return query;
-  const labels = [vendor].flat().map((name) => vendorLabel(String(name)));
-  return { ...query, filters: { ...query.filters, vendor: [...new Set(labels)] } };
+/**
+ * Returns the query with vendors named by their labels, as in records, and with models that are
+ * named as in usage (`vendor-b/gpt-5-mini`) also by their names at the vendor.
+ */
+export function withRecordedNames<
+  Query extends {
+    readonly table?: ExportTable;
+    readonly filters?: Readonly<Record<string, unknown>>;
+  },
+>(query: Query, vendorLabel: VendorLabel): Query & Pick<InteractionQuery, "modelNames"> {
+  const { vendor, ...filters } = query.filters ?? {};
+  const labels = vendor === undefined
+    ? {}
+    : { vendor: [...new Set([vendor].flat().map((name) => vendorLabel(String(name))))] };
+  const named = { ...query, filters: { ...filters, ...labels } };
+  const { table = "interactions" } = query;
+  const names = table === "interactions" ? wantedTexts("model", [filters.model ?? []].flat()) : [];
+  const atVendors = names.flatMap((name) => {
+    const [label, ...rest] = name.split("/");
+    // An alias stays part of the name: `openai/gpt-4o` is OpenRouter's own name of a model.
+    return rest.length > 0 && vendorLabel(label!) === label ? [rest.join("/")] : [];
+  });
+  if (atVendors.length === 0) return named;
+  const model = [...new Set([...names, ...atVendors])];
+  return { ...named, filters: { ...named.filters, model }, modelNames: names };
 }
 
 function isColumn(table: ExportTable, column: string): boolean {
@@ -107,5 +124,10 @@ export function interactionConditions(
   if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   pushAll(conditions, filterConditions("interactions", "i", query.filters ?? {}, bind));
+  if (query.modelNames) {
+    const names = bind(query.modelNames);
+    conditions.push(`(i.model = any(${names}::text[])
+      or i.vendor || '/' || i.model = any(${names}::text[]))`);
+  }
   return { conditions, values };
 }

@@ -8,7 +8,7 @@ import type { RecordedForm } from "../relay/recorded_request.ts";
 import { Tries } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";
-import { type VendorLabel, withVendorLabels } from "./filter_conditions.ts";
+import { type VendorLabel, withRecordedNames } from "./filter_conditions.ts";
 import { createFlushRecords } from "./flush_records.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createRecorder } from "./recorder.ts";
@@ -90,8 +90,8 @@ export function createRecordServices(options: RecordOptions) {
 function namingVendors(fair: FairAnalytics, vendorLabel: VendorLabel): FairAnalytics {
   return {
     ...fair,
-    page: (query) => fair.page(withVendorLabels(query, vendorLabel)),
-    totals: (query) => fair.totals(withVendorLabels(query, vendorLabel)),
-    sample: (query) => fair.sample(withVendorLabels(query, vendorLabel)),
+    page: (query) => fair.page(withRecordedNames(query, vendorLabel)),
+    totals: (query) => fair.totals(withRecordedNames(query, vendorLabel)),
+    sample: (query) => fair.sample(withRecordedNames(query, vendorLabel)),
   };
 }

@@ -191,6 +191,8 @@ export interface InteractionQuery {
   end?: Date;
   /** Public column name → values of which any matches. */
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
+  /** Names of which any has to match, at the vendor or with its label (`vendor-b/gpt-5-mini`). */
+  modelNames?: readonly string[];
   /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
   /** `readLines` alone: payloads aren't read, and their cells are null. */

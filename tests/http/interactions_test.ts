@@ -111,6 +111,31 @@ Deno.test("a vendor is found by its usual name as by its label, in lists and in 
   assert.deepEqual(twice, await listed("vendor=vendor-b", 50));
 });
 
+Deno.test("a model is found by its name in usage, in lists and in exports", async () => {
+  const usage = await get<{ data: { model: string; calls: number }[] }>(
+    "/api/v1/usage?group_by=model",
+  );
+  assert.ok(usage.data.length > 1);
+  for (const { model, calls } of usage.data) {
+    assert.equal((await listed(`model=${model}`, 5)).length, calls, model);
+    assert.equal((await service().rows({ model })).length, calls, model);
+  }
+  const names = usage.data.map(({ model }) => model);
+  const every = await listed("", 50);
+  assert.deepEqual(await listed(names.map((name) => `model=${name}`).join("&"), 5), every);
+  const own = await listed("model=gpt-4.1", 5);
+  for (
+    const query of [
+      "model=vendor-b/gpt-4.1",
+      "model=vendor-b/gpt-4.1&model=gpt-4.1",
+      "model=vendor-b/gpt-4.1&vendor=openai",
+    ]
+  ) assert.deepEqual(await listed(query, 5), own, query);
+  for (const query of ["model=vendor-c/gpt-4.1", "model=vendor-b/gpt-4.1&vendor=vendor-c"]) {
+    assert.deepEqual(await listed(query, 5), [], query);
+  }
+});
+
 Deno.test("a call that comes between two pages changes neither", async () => {
   const { all, post } = service();
   const before = all.map((row) => row.transaction_id).reverse();
