@@ -61,7 +61,7 @@ type Asked<Params, Query, Body> =
 
 /** A part of the input: absent if the contract has none, optional if all its fields are. */
 type Part<Name extends string, Schema> = Schema extends z.ZodType
-  ? Partial<z.input<Schema>> extends z.input<Schema> ? { readonly [name in Name]?: z.input<Schema> }
+  ? Record<never, never> extends z.input<Schema> ? { readonly [name in Name]?: z.input<Schema> }
   : { readonly [name in Name]: z.input<Schema> }
   : { readonly [name in Name]?: never };
 

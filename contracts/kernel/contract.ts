@@ -1,4 +1,4 @@
-import type { z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { DialectName } from "../calls/vendors.ts";
 import type { ErrorCode } from "./errors.ts";
 
@@ -107,6 +107,12 @@ export function fullPath(path: string): string {
   return /^\/v1(beta)?\//.test(path) ? `/chat${path}` : path;
 }
 
+/**
+ * Parameters of an endpoint that has none. An unknown one is refused: ignored, a `dry_run=true` in
+ * the URL of a deletion would delete.
+ */
+const noParameters = z.strictObject({});
+
 /** Returns the common fields of contracts for recorded data; `path` is the complete path. */
 export function ofRecords(
   scope: Scope | undefined,
@@ -114,7 +120,10 @@ export function ofRecords(
   path: string,
   operationId: string,
 ) {
-  return { tag: "data-management", scope, dialect: "service", method, path, operationId } as const;
+  return {
+    ...{ tag: "data-management", dialect: "service", query: noParameters } as const,
+    ...{ scope, method, path, operationId },
+  };
 }
 
 /** Returns the common fields of contracts for administration; `path` is the complete path. */
@@ -145,10 +154,16 @@ function codesOf(spec: AnySpec): ErrorCode[] {
   return [
     ...new Set<ErrorCode>([
       ...(spec.scope === null ? [] : everywhere),
-      ...(spec.params ? ["invalid_value"] as const : []),
-      ...(takesBody || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
+      ...(spec.params || spec.query ? ["invalid_value"] as const : []),
+      ...(takesBody || hasFields(spec.query)
+        ? ["invalid_value", "missing_required_field"] as const
+        : []),
       ...(takesBody ? ["invalid_json", "request_too_large"] as const : []),
       ...(spec.errors ?? []),
     ]),
   ];
+}
+
+function hasFields(query: ObjectSchema | undefined): boolean {
+  return query !== undefined && Object.keys(query.shape).length > 0;
 }

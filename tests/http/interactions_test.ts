@@ -136,6 +136,26 @@ Deno.test("a model is found by its name in usage, in lists and in exports", asyn
   }
 });
 
+for (
+  const [method, target, body] of [
+    ["GET", "/api/v1/credits?day=2026-11-01", undefined],
+    ["POST", "/api/v1/exports?format=csv", { start_date: "2026-01-01" }],
+    ["DELETE", "/api/v1/data?dry_run=true", { start_date: "2026-01-01T00:00:00Z", confirm: true }],
+  ] as const
+) {
+  Deno.test(`${method} ${target}: 400, since it takes no parameters`, async () => {
+    const answer = await service().fetch(target, {
+      method,
+      headers: { authorization: `Bearer ${service().key}` },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    const { error } = await answer.json();
+    const name = /\?(\w+)/.exec(target)![1];
+    assert.deepEqual([answer.status, error.message], [400, `${name}: unknown field.`]);
+    assert.ok((await listed("", 50)).length >= service().all.length);
+  });
+}
+
 Deno.test("a call that comes between two pages changes neither", async () => {
   const { all, post } = service();
   const before = all.map((row) => row.transaction_id).reverse();

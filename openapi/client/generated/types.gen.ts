@@ -8716,6 +8716,10 @@ export type GetStatusData = {
 
 export type GetStatusErrors = {
     /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
+    /**
      * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
      * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
@@ -8770,6 +8774,10 @@ export type ListExportsData = {
 };
 
 export type ListExportsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
     /**
      * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *
@@ -10171,6 +10179,10 @@ export type GetCreditsData = {
 };
 
 export type GetCreditsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ServiceError;
     /**
      * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
      *

@@ -35,5 +35,5 @@ const reasons: readonly RegExp[] = [
   /: expected a public https URL|expected account, app:NAME or user:ID|: expected an amount above 0/,
   /: can't be used: |^model: expected a model with its vendor/,
   // The document has no way to say that parameters of the query other than its own are refused.
-  /: unknown field, expected one of /,
+  /: unknown field(, expected one of |\.)/,
 ];
