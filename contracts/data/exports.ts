@@ -27,11 +27,10 @@ export const exportRequest = z.strictObject({
   ),
   tables: z.array(z.enum(exportTables)).min(1).max(exportTables.length).default(["interactions"])
     .describe('Default `["interactions"]`; `csv` and `jsonl` take exactly one.'),
-  columns: z.array(z.enum(columnNames as [string, ...string[]], {
-    error: () => "expected a column of the exported tables",
-  })).min(1).max(maxColumns).optional().describe(
-    "Only these columns, in this order; of several tables, each exports those it has. Default: all.",
-  ),
+  columns: z.array(z.enum(columnNames as [string, ...string[]])).min(1).max(maxColumns).optional()
+    .describe(
+      "Only these columns, in this order; of several tables, each exports those it has. Default: all.",
+    ),
   payloads: z.boolean().optional().describe(
     "`false` leaves out `request` and `response`, which are most of an export's size. Default true; ignored with `columns`.",
   ),

@@ -7,6 +7,7 @@ import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { describeExport, type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
 import { Fault } from "../shared/fault.ts";
+import { validate } from "../shared/validate.ts";
 import type { Exports } from "../exports/exports.ts";
 import {
   chosenAccount,
@@ -83,32 +84,28 @@ export async function* runExport(
 }
 
 function exportSpecOf(values: Values, accountId: number): ExportSpec {
-  const tables = values.table as string[] | undefined;
-  const request = exportRequest.safeParse({
+  const request = {
     format: optional(values, "format"),
     // Without `--from` the export begins at the first row.
     start_date: timeOption({ from: "0001-01-02", ...values }, "from", "start")?.toISOString(),
     end_date: timeOption(values, "to", "end")?.toISOString(),
-    tables,
+    tables: values.table,
     columns: values.column,
     payloads: values["no-payloads"] === true ? false : undefined,
     filters: filtersOf(values.filter as string[] | undefined ?? []),
     raw_cells: values["raw-cells"] === true,
     delivery: "stream",
-  });
-  if (!request.success) {
-    const issue = request.error.issues[0]!;
-    const [field, at] = issue.path;
-    const column = field === "columns" ? ` ${(values.column as string[])[Number(at)]}` : "";
-    throw new UsageError(`--${optionOf(issue.path)}${column}: ${issue.message}`);
-  }
+  };
   try {
-    return readExportSpec(request.data, { accountId, hasBucket: false }).spec;
+    return readExportSpec(validate(exportRequest, request), { accountId, hasBucket: false }).spec;
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     const { param = "", message } = thrown;
     if (!message.startsWith(`${param}: `)) throw new UsageError(message);
-    throw new UsageError(`--${optionOf([param])}${message.slice(param.length)}`);
+    // Such as `filters.app` or `columns[0]`.
+    const [field = "", member] = param.split(/[.[\]]/);
+    const column = field === "columns" ? ` ${(values.column as string[])[Number(member)]}` : "";
+    throw new UsageError(`--${optionOf(field, member)}${column}${message.slice(param.length)}`);
   }
 }
 
@@ -141,8 +138,7 @@ function typed(column: string, value: string): unknown {
 }
 
 /** Returns the option that sets a field of the request: some have another name. */
-function optionOf(path: readonly PropertyKey[]): string {
-  const [field, column] = path.map(String);
+function optionOf(field: string, column: string | undefined): string {
   const names: Readonly<Record<string, string>> = {
     start_date: "from",
     end_date: "to",
@@ -150,5 +146,5 @@ function optionOf(path: readonly PropertyKey[]): string {
     columns: "column",
     filters: column === undefined ? "filter" : `filter ${column}`,
   };
-  return names[field ?? ""] ?? String(field);
+  return names[field] ?? field;
 }

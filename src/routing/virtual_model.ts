@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { shownName } from "../base/own_text.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import { OptionError } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -84,7 +85,10 @@ const model = z.string(modelName).min(1, modelName).max(200, modelName);
 const target = z.strictObject({
   model,
   weight: z.int(wholeWeight).min(1, wholeWeight).max(maxWeight, wholeWeight).default(1),
-}, { error: ({ code }) => code === "invalid_type" ? targetForm : undefined });
+}, {
+  error: ({ code }) =>
+    code === "invalid_type" ? targetForm : "unknown field, expected model or weight",
+});
 
 const definitionSchema = z.strictObject({
   targets: z.array(
@@ -95,7 +99,9 @@ const definitionSchema = z.strictObject({
   stick_by: z.enum(["session", "user"], 'expected "session" or "user"').optional(),
 }, {
   error: ({ code }) =>
-    code === "invalid_type" ? 'expected an object such as {"targets": ["gpt-5-mini"]}' : undefined,
+    code === "invalid_type"
+      ? 'expected an object such as {"targets": ["gpt-5-mini"]}'
+      : "unknown field, expected targets, fallbacks or stick_by",
 });
 
 /**
@@ -106,8 +112,9 @@ const definitionSchema = z.strictObject({
 export function readVirtualModel(json: unknown, models: RealModels): VirtualModelDefinition {
   const parsed = definitionSchema.safeParse(json);
   if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0]!;
-    throw new OptionError(z.core.toDotPath(path), message);
+    const issue = parsed.error.issues[0]!;
+    const unknown = issue.code === "unrecognized_keys" ? [shownName(issue.keys[0]!)] : [];
+    throw new OptionError(z.core.toDotPath([...issue.path, ...unknown]), issue.message);
   }
   const { targets, fallbacks, stick_by: stickBy } = parsed.data;
   const fieldsById = new Map<string, string>();

@@ -39,12 +39,12 @@ const wrong: [string, unknown, RegExp][] = [
   [
     "an unknown field",
     { targets: ["gpt-5-mini"], stickBy: "session" },
-    /^Unrecognized key: "stickBy"/,
+    /^stickBy: unknown field, expected targets, fallbacks or stick_by/,
   ],
   [
     "an unknown field of a target",
     { targets: [{ model: "gpt-5-mini", wait: 1 }] },
-    /^targets\[0\]: .*wait/,
+    /^targets\[0\]\.wait: unknown field, expected model or weight/,
   ],
   [
     "a number as a target",

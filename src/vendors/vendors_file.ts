@@ -4,6 +4,8 @@ import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
 import { dialectNames } from "../../contracts/calls/vendors.ts";
 import { Secret } from "../base/secret.ts";
+import type { Fault } from "../shared/fault.ts";
+import { validate } from "../shared/validate.ts";
 import type { CustomVendor } from "./registry.ts";
 
 const name = z.string().regex(
@@ -21,7 +23,7 @@ const file = z.array(z.strictObject({
   dialects: z.array(dialect).min(1),
   translate_to: dialect.optional(),
   auth: z.enum(["bearer", "x-api-key", "x-goog-api-key"]),
-  models_path: z.string().startsWith("/").default("/models"),
+  models_path: z.string().regex(/^\//, "expected a path that begins with /").default("/models"),
 }));
 
 /** Path prefixes that are the service's own. */
@@ -54,13 +56,7 @@ export function parseVendorsFile(
   } catch {
     throw new Error("the file is not JSON");
   }
-  const parsed = file.safeParse(json);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
-    const path = z.core.toDotPath(issue.path) || "the file";
-    throw new Error(`${path}: ${issue.message}`);
-  }
-  return parsed.data.map((row, index) => {
+  return readRows(json).map((row, index) => {
     const taken = [row.label, ...row.aliases].find((one) => reserved.includes(one));
     if (taken) throw new Error(`[${index}]: ${taken} is a path of the service itself`);
     if (row.translate_to !== undefined && !row.dialects.includes(row.translate_to)) {
@@ -77,4 +73,13 @@ export function parseVendorsFile(
       modelsPath: row.models_path,
     };
   });
+}
+
+function readRows(json: unknown) {
+  try {
+    return validate(file, json);
+  } catch (thrown) {
+    const { param = "", message } = thrown as Fault;
+    throw new Error(param === "" ? message.replace("The request body", "the file") : message);
+  }
 }

@@ -10,8 +10,9 @@ const noOut = "--out=/no/such/folder/x.csv";
 const wrongOrders: readonly (readonly [code: number, message: RegExp, ...args: string[]])[] = [
   [2, /^--from yesterday: expected a day/, "--from", "yesterday"],
   [2, /^--to: the end is not after the start/, "--from", "2026-11-02", "--to", "2026-10-31"],
-  [2, /^--table: .*expected one of "interactions"/, "--table", "users"],
-  [2, /^--column nonsense: expected a column of the exported tables/, "--column", "nonsense"],
+  [2, /^--table: expected 'interactions' or /, "--table", "users"],
+  [2, /^--format: expected 'json' or 'csv' or 'jsonl'/, "--format", "x"],
+  [2, /^--column nonsense: expected 'transaction_id' or /, "--column", "nonsense"],
   [2, /^--filter nonsense=1: unknown column/, "--filter", "nonsense=1"],
   [2, /^--filter nonsense: expected COLUMN=VALUE/, "--filter", "nonsense"],
   [2, /^--filter stream: /, "--filter", "stream=perhaps"],
