@@ -28,13 +28,11 @@ export function commandFailure(thrown: unknown): string {
 }
 
 /** Turns an option's error into one that names the option as typed, such as `--cap-day-usd`. */
-export function usageOf({ code, field, problem }: OptionError): UsageError {
+export function usageOf({ field, problem }: OptionError): UsageError {
   const name = field.split("[", 1)[0]!.replaceAll("_", "-");
   // The list of the API is a repeated option here.
   const option = `--${name === "scopes" ? "scope" : name}`;
-  // "--rpm is missing: …"
-  const colon = code === "missing_required_field" ? "" : ":";
-  return new UsageError(`${option}${colon} ${problem}`);
+  return new UsageError(`${option}: ${problem}`);
 }
 
 /** Returns the operator's command line as the author of a change, for the audit log. */

@@ -92,7 +92,7 @@ async function checkModels(
     try {
       await eachPossible(modelsOf(route), async (target) => {
         const { mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
-        if (mode === "managed") await requirePrice(deps, target, caller.arrivedAt);
+        if (mode === "managed") await requirePrice(deps, target, caller);
         return target;
       });
     } catch (thrown) {

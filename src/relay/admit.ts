@@ -49,7 +49,7 @@ export async function resolveVendorKey(
   throw notConfigured(vendor);
 }
 
-export interface PriceDeps {
+export interface PriceDeps extends Pick<RouteDeps, "routes"> {
   prices: Prices;
   catalogue: Catalogue;
   log: Log;
@@ -63,7 +63,7 @@ export interface PriceDeps {
 export async function requirePrice(
   deps: PriceDeps,
   target: ResolvedModel,
-  at: Date,
+  { principal, arrivedAt: at }: Pick<CallContext, "principal" | "arrivedAt">,
   mayWait = true,
 ): Promise<PriceRow> {
   const find = () => deps.prices.find(target.vendor.label, target.model, at);
@@ -84,10 +84,16 @@ export async function requirePrice(
   const { label, aliases } = target.vendor;
   const listed = deps.prices.listed(label, at).map(({ model }) => model);
   const vendor = aliases[0] ?? label;
+  const isVirtual = target.through === undefined &&
+    deps.routes.lookUp(principal.account.id, target.model)?.isVirtual;
   throw new Fault("model_not_found", {
     param: "model",
     message: `model: no price is known for '${`${vendor}/${target.model}`.slice(0, 100)}'.${
-      didYouMean(target.model, listed, `${vendor}/`)
-    } The service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`,
+      isVirtual
+        ? ` '${target.model}' is a virtual model: call it at /chat/v1, without a vendor.`
+        : `${
+          didYouMean(target.model, listed, `${vendor}/`)
+        } The service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`
+    }`,
   });
 }

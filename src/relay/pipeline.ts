@@ -165,7 +165,7 @@ async function admit<M extends CallMeter>(
   const vendorCalls = await eachPossible(read.targets, async (target) => {
     const access = await accessVendor(deps, caller, target);
     const price = access.isManaged
-      ? await requirePrice(deps, target, caller.arrivedAt, mayWait)
+      ? await requirePrice(deps, target, caller, mayWait)
       : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
     mayWait = false;
     return new VendorCallContext(access, transactionId, price);

@@ -91,7 +91,7 @@ export class OptionError extends Fault {
 
 /** A field without which the others mean nothing. */
 export function missingOption(field: string, why: string): OptionError {
-  return new OptionError(field, `is missing: ${why}`, "missing_required_field");
+  return new OptionError(field, `required; ${why}`, "missing_required_field");
 }
 
 /** A vendor's answer that can't be read. */

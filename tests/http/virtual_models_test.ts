@@ -253,11 +253,16 @@ for (const [what, model, status, code, message] of unknown) {
   });
 }
 
-Deno.test("on a vendor's own path a virtual model's name is that vendor's to refuse", async () => {
-  const body = { model: "shop", messages };
-  const answer = await service().post("/openai/v1/chat/completions", body);
-  assert.equal(answer.status, 404);
-  assert.equal((await answer.json()).error.code, "model_not_found");
+Deno.test("on a vendor's own path a virtual model's name is refused, with the path that takes it", async () => {
+  for (const [path, model] of [["/openai/v1", "shop"], ["/chat/v1", "openai/shop"]]) {
+    const answer = await service().post(`${path}/chat/completions`, { model, messages });
+    assert.equal(answer.status, 404);
+    const { error } = await answer.json();
+    assert.deepEqual([error.code, error.message], [
+      "model_not_found",
+      "model: no price is known for 'openai/shop'. 'shop' is a virtual model: call it at /chat/v1, without a vendor.",
+    ]);
+  }
 });
 
 const wrong: [string[], unknown, RegExp][] = [

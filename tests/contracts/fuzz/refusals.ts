@@ -21,7 +21,7 @@ export function isBeyondSchemas(
 
 const reasons: readonly RegExp[] = [
   // Fields that need or exclude each other.
-  /is missing: |: give (at least one|either|start_date)|: the limits of \w+ are fixed/,
+  /: required; |: give (at least one|either|start_date)|: the limits of \w+ are fixed/,
   /^confirm: must be true|: (jsonl|csv) takes exactly one table/,
   /^expected_output_tokens: needs a daily or monthly cap/,
   /: the end is not after the start|: the last day is before the first|: expected a time after since|: the id is there twice/,
