@@ -38,7 +38,7 @@ export function resolveTarget(
 export function resolveUnified(registry: Registry, name: string): ResolvedModel {
   const slash = name.indexOf("/");
   const vendor = slash > 0 ? registry.find(name.slice(0, slash)) : undefined;
-  const model = name.slice(slash + 1);
+  const model = ownName(vendor, name.slice(slash + 1));
   if (!vendor || model === "" || model.length > longestModel) {
     throw new Fault("model_not_found", {
       param: "model",
@@ -56,7 +56,7 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
  */
 export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   const prefix = [vendor.label, ...vendor.aliases].find((one) => name.startsWith(`${one}/`));
-  const model = prefix === undefined ? name : name.slice(prefix.length + 1);
+  const model = ownName(vendor, prefix === undefined ? name : name.slice(prefix.length + 1));
   if (model === "" || model.length > longestModel) {
     throw new Fault("model_not_found", {
       param: "model",
@@ -64,6 +64,13 @@ export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
     });
   }
   return { vendor, model, id: `${vendor.label}/${model}` };
+}
+
+function ownName(vendor: Vendor | undefined, name: string): string {
+  const { namePrefix } = vendor ?? {};
+  return namePrefix !== undefined && name.startsWith(namePrefix)
+    ? name.slice(namePrefix.length)
+    : name;
 }
 
 /** Shortens a caller's name for quoting in messages. */

@@ -31,6 +31,8 @@ const unified: [string, string, string, string][] = [
   ["openrouter/openai/gpt-5", "vendor-f", "openai/gpt-5", "vendor-f/openai/gpt-5"],
   ["huggingface/a/b:groq", "vendor-a", "a/b:groq", "vendor-a/a/b:groq"],
   ["gemini/gemini-3", "vendor-e", "gemini-3", "vendor-e/gemini-3"],
+  ["google/models/gemini-3", "vendor-d", "gemini-3", "vendor-d/gemini-3"],
+  ["openrouter/models/x", "vendor-f", "models/x", "vendor-f/models/x"],
 ];
 for (const [name, label, model, id] of unified) {
   Deno.test(`unified: '${name}' is ${label}'s ${model}`, () => {
@@ -39,7 +41,17 @@ for (const [name, label, model, id] of unified) {
   });
 }
 
-const unknown = ["gpt-5", "nobody/gpt-5", "/gpt-5", "vendor-b/", "vendor-b", "", "VENDOR-B/x", "/"];
+const unknown = [
+  "gpt-5",
+  "nobody/gpt-5",
+  "/gpt-5",
+  "vendor-b/",
+  "vendor-b",
+  "",
+  "VENDOR-B/x",
+  "/",
+  "google/models/",
+];
 for (const name of [...unknown, "constructor/x", "__proto__/x"]) {
   Deno.test(`unified: '${name}' is 404 model_not_found that names the field and the list`, () => {
     const fault = refusal(() => resolveUnified(registry, name));
@@ -59,6 +71,10 @@ const families: [string, string, string][] = [
   ["vendor-f", "openai/gpt-5", "openai/gpt-5"],
   ["vendor-f", "openrouter/openai/gpt-5", "openai/gpt-5"],
   ["vendor-f", "meta/llama:free", "meta/llama:free"],
+  // As Google's own lists and clients write it.
+  ["vendor-d", "models/gemini-3", "gemini-3"],
+  ["vendor-e", "models/gemini-3", "gemini-3"],
+  ["vendor-b", "models/gpt-5", "models/gpt-5"],
 ];
 for (const [label, name, model] of families) {
   Deno.test(`/${label}: '${name}' is sent as '${model}'`, () => {

@@ -87,6 +87,8 @@ export interface Vendor {
    * there.
    */
   readonly lacksExtensions?: true;
+  /** What the vendor's lists and clients put before a model's name; calls may do so as well. */
+  readonly namePrefix?: string;
   /** Names of its models may begin with another vendor's name, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /**
@@ -184,6 +186,7 @@ const googleRow = {
   ...generateDefaults,
   ...mediaRouteTable["vendor-d"],
   quirks: { signedThinking: anyModel },
+  namePrefix: "models/",
   sharesWith: "vendor-d",
   keyForm: /^AIza/,
 } as const;
