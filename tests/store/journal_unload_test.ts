@@ -1,5 +1,6 @@
 /** Records of locked accounts that are in the journal alone. */
 import assert from "@std/assert";
+import { turnEnd } from "../../src/base/turns.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { createRecorder } from "../../src/records/recorder.ts";
 import { Fault } from "../../src/shared/fault.ts";
@@ -65,7 +66,8 @@ inFolder(
     const left = ids.filter((_, at) => at % 2 === 0);
     assert.ok(segments > 4 && journal.segments > 4, "they are in several files");
     assert.deepEqual(await reloadAll(journal, left), left.map((id) => ended(id)));
-    await journal.end(ended("long"));
+    // Unlike `end` here, this waits for the sync, which releases the files of begin records.
+    await journal.takeOver(ended("long"));
     journal.stored(["long"]);
     await journal.compact();
     assert.ok(journal.segments <= 1, `${journal.segments} files are left`);
@@ -119,6 +121,30 @@ inFolder(
     assert.equal(isRefused(1), false);
   },
   { maxBytes: 200_000 },
+);
+
+inFolder(
+  "calls get their turns while the records of a file are read back",
+  async (journal) => {
+    const ids = names(2000);
+    for (const id of ids) call(journal, ended(id));
+    const unloaded = ids.slice(0, 1000).filter((id) => journal.unload(id));
+    const last = "spilled";
+    call(journal, ended(last));
+    journal.spill(last);
+    for (const read of [() => journal.reload(unloaded), () => journal.readSpilled()]) {
+      let turns = 0;
+      let isRead = false;
+      const counting = (async () => {
+        for (; !isRead; turns++) await turnEnd();
+      })();
+      await read();
+      isRead = true;
+      await counting;
+      assert.ok(turns > 20, `${turns} turns`);
+    }
+  },
+  { segmentBytes: 4 * 1024 * 1024 },
 );
 
 /** Calls of 20 accounts, of which ever others are locked, through a small memory. */

@@ -1,4 +1,5 @@
 import type { Buffer } from "node:buffer";
+import { Turns } from "../../base/turns.ts";
 import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import type { Media } from "../../shared/media.ts";
@@ -76,15 +77,21 @@ export class CallReader {
   }
 }
 
-/** Returns the calls of these ids that have ended in a file with these bytes. */
-export function endedCalls(bytes: Buffer, ids: ReadonlySet<string>): Map<string, SettledCall> {
+/**
+ * Yields the calls that have ended in a file with these bytes, in order. The file may have thousands,
+ * so other work gets its turns in between.
+ */
+export async function* endedCalls(
+  bytes: Buffer,
+  isWanted: (id: string) => boolean = () => true,
+): AsyncGenerator<SettledCall> {
   const calls = new CallReader();
-  const ended = new Map<string, SettledCall>();
+  const turns = new Turns();
   for (const { record } of scanRecords(bytes)) {
-    const call = record && ids.has(record.id) ? calls.take(record) : undefined;
-    if (call) ended.set(call.transactionId, call);
+    await turns.pause();
+    const call = record && isWanted(record.id) ? calls.take(record) : undefined;
+    if (call) yield call;
   }
-  return ended;
 }
 
 function interactionOf(

@@ -267,7 +267,10 @@ export class FileJournal implements Journal {
     segment.open++;
     try {
       const bytes = await segment.read();
-      const ended = endedCalls(bytes, ids);
+      const ended = new Map<string, SettledCall>();
+      for await (const call of endedCalls(bytes, (id) => ids.has(id))) {
+        ended.set(call.transactionId, call);
+      }
       released(bytes);
       return ended;
     } finally {

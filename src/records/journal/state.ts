@@ -3,8 +3,7 @@ import { Fault } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import type { Segment } from "./segment.ts";
-import { CallReader } from "./calls.ts";
-import { readSegment } from "./files.ts";
+import { endedCalls } from "./calls.ts";
 
 /** Returns the fault while no call can begin. */
 export function refused(note: string, cause?: unknown): Fault {
@@ -120,10 +119,8 @@ export class SpilledRecords {
     const { segment, end: from } = this.#from;
     const { ends: to, spilled: due } = segment;
     const bytes = await segment.read();
-    const { records } = readSegment(bytes);
+    const ended = await Array.fromAsync(endedCalls(bytes));
     released(bytes);
-    const calls = new CallReader();
-    const ended = records.flatMap((record) => calls.take(record) ?? []);
     const isWhole = ended.length >= to;
     const rows = ended.slice(isWhole ? from : 0, to);
     return { segment, to, due, rows, missing: isWhole ? 0 : to - ended.length };
