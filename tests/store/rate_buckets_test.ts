@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { systemClock } from "../../src/base/clock.ts";
+import { within } from "../../src/base/deadline.ts";
 import { changeAccountLimits } from "../../src/administration/account_administration.ts";
 import { tierLimits } from "../../src/keys/account.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
@@ -137,6 +138,18 @@ eachDatabase("what a killed process held back ends when it starts again", async 
   await endRateLeases(database, "another", now);
   clock.advance(10_000);
   assert.equal(await drain([start("run 1", "q")], account), 0);
+});
+
+onPostgres("a start waits for no locked bucket and no locked table", async (database) => {
+  const account = await freeAccount(database);
+  const limiter = startProcess("p", createRateBuckets(database), new FakeClock()).limiter;
+  assert.ok((await limiter.take(account)).admitted);
+  for (const lock of ["select from rate_buckets for update", "lock table rate_buckets"]) {
+    await database.transaction(async (tx) => {
+      await tx.query(lock);
+      assert.notEqual(await within(15_000, endRateLeases(database, "p"), "late"), "late", lock);
+    });
+  }
 });
 
 eachDatabase("a change of tier fills the bucket, the same tier does not", async (database) => {

@@ -3,7 +3,8 @@ import type { Bucket, Heartbeat, LeaseOwner } from "../rate_bucket.ts";
 import { fullBucket, leaseFrom } from "../rate_bucket.ts";
 import { type LeaseAnswer, type LeaseRequest, leaving, unitsPerToken } from "../rate_limit.ts";
 import type { RateLimits, RateStore } from "../rate_limit.ts";
-import type { Queryable, SqlRow } from "../../database/database.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
 
 /**
  * Max attempts to write a bucket that others keep changing; each one that fails means that another
@@ -110,30 +111,41 @@ function leaseOf(row: SqlRow, request: LeaseRequest) {
 
 /**
  * Ends the leases of the last run of a process: it was killed, so it issues nothing any more. What
- * it held may have been spent, and the refill brings it back. Locked buckets are left out, so that
- * the start waits for nobody; their leases end by themselves.
+ * it held may have been spent, and the refill brings it back. Buckets that another session has
+ * locked, or all if it has locked the table, are left out, so that the start waits for nobody; their
+ * leases end by themselves.
  */
 export async function endRateLeases(
-  database: Queryable,
+  database: Database,
   processId: string,
   nowMs?: () => number,
 ): Promise<void> {
-  await database.query(
-    `with held as (
-       select account_id from rate_buckets where position($2 in holders) > 0
-       for update skip locked
-     )
-     update rate_buckets b set version = version + 1, holders = (
-       select coalesce(jsonb_agg(
-         case when starts_with(one ->> 'process', $3)
-           then one || jsonb_build_object('expiresAtMs',
-             least((one ->> 'expiresAtMs')::bigint, ${time}))
-           else one end), '[]')::text
-       from jsonb_array_elements(b.holders::jsonb) one)
-     from held where held.account_id = b.account_id`,
-    [nowMs?.() ?? null, `"${processId} `, `${processId} `],
-  );
+  try {
+    await database.query(
+      endLeases,
+      [nowMs?.() ?? null, `"${processId} `, `${processId} `],
+      { lockMs: longestLockMs },
+    );
+  } catch (thrown) {
+    if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+  }
 }
+
+const longestLockMs = 1000;
+
+const endLeases = `
+  with held as (
+    select account_id from rate_buckets where position($2 in holders) > 0
+    for update skip locked
+  )
+  update rate_buckets b set version = version + 1, holders = (
+    select coalesce(jsonb_agg(
+      case when starts_with(one ->> 'process', $3)
+        then one || jsonb_build_object('expiresAtMs',
+          least((one ->> 'expiresAtMs')::bigint, ${time}))
+        else one end), '[]')::text
+    from jsonb_array_elements(b.holders::jsonb) one)
+  from held where held.account_id = b.account_id`;
 
 /** Returns the whole tokens in an account's bucket now, including those that processes hold. */
 export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
