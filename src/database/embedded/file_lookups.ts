@@ -1,4 +1,5 @@
 import fs from "node:fs";
+import { dirname } from "node:path";
 
 /** An open file in PGlite's file system; folders have no descriptor. */
 export interface OpenFile {
@@ -47,7 +48,8 @@ export function addQuickLookups(module: object): void {
     return written;
   };
   const existingMode = (path: string) => {
-    if (!fs.existsSync(path)) throw new ErrnoError(noEntry);
+    // Whatever else fails must not look like a missing file: PGlite empties a file that it creates.
+    if (!fs.existsSync(path) && fs.existsSync(`${dirname(path)}/.`)) throw new ErrnoError(noEntry);
     return getMode(path);
   };
   operations.llseek = seek;
