@@ -502,8 +502,8 @@ function startFailure(thrown: unknown, url: URL): string {
       return `PostgreSQL at ${host} can't be reached (${
         code ?? "unknown reason"
       }); start it or correct the address${
-        host.includes(",") ? ", which names several hosts: of these only the first is used" : ""
-      }${url.searchParams.has("sslmode") ? ", with sslmode=disable if it offers no TLS" : ""}.`;
+        url.searchParams.has("sslmode") ? ", with sslmode=disable if it offers no TLS" : ""
+      }.`;
   }
 }
 
