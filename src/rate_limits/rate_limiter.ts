@@ -58,7 +58,7 @@ export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
 
 /** This process's contact to the database, shared by its accounts. */
 interface Contact {
-  /** The prefix of all names of this run of the process. */
+  /** The prefix of all names of this process, those of earlier runs included. */
   readonly ownNames: string;
   /** Name under which the database knows this process; another one after each silence. */
   process: string;
@@ -74,7 +74,7 @@ class LeasingLimiter implements RateLimiter {
 
   constructor(deps: RateLimiterDeps) {
     this.#deps = deps;
-    const ownNames = `${deps.processId} ${deps.newId()} `;
+    const ownNames = `${deps.processId} `;
     this.#contact = { ownNames, process: ownNames + deps.newId(), isDown: false };
   }
 

@@ -134,6 +134,7 @@ eachDatabase("what a killed process held back ends when it starts again", async 
   assert.equal(await drain([next], account), 21, "the refill, with the second before the restart");
   clock.advance(30_000);
   assert.equal(await drain([next], account), 30);
+  assert.equal(await next.isShared(account.id), false, "with its last run");
   // A process that only falls silent keeps its share.
   await endRateLeases(database, "another", now);
   clock.advance(10_000);
