@@ -10,7 +10,7 @@ export function finish<T>(steps: Steps<T>): T {
 }
 
 /** Default number of elements per step. */
-export const stride = 512;
+const stride = 512;
 
 /** `map` in steps of `each` elements. */
 export function* mapInSteps<A, B>(

@@ -1,5 +1,4 @@
-import { pushAll } from "../../base/lists.ts";
-import { type Steps, stride } from "../../base/steps.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { LossWeight, UnsupportedField } from "./canonical_request.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath, memberPath } from "./fields.ts";
@@ -36,8 +35,6 @@ export function* otherFields(
   const found: UnsupportedField[] = [];
   // Hundreds of thousands of values are visited and few reported: a path is made only for those.
   const trail: (string | number)[] = [];
-  /** Lists that are visited last, in steps. */
-  const long: { at: (string | number)[]; list: unknown[]; of: KnownFieldSet }[] = [];
   const enter = (step: string | number, value: unknown, of: KnownFieldSet): void => {
     trail.push(step);
     collect(value, of);
@@ -46,7 +43,6 @@ export function* otherFields(
   const collect = (value: unknown, of: KnownFieldSet): void => {
     if (of === true) return;
     if (Array.isArray(value)) {
-      if (value.length > stride) return void long.push({ at: [...trail], list: value, of });
       for (let index = 0; index < value.length; index++) enter(index, value[index], of);
       return;
     }
@@ -82,14 +78,6 @@ export function* otherFields(
       }
     }
     trail.pop();
-  }
-  for (let next = long.pop(); next; next = long.pop()) {
-    trail.length = 0;
-    pushAll(trail, next.at);
-    for (let index = 0; index < next.list.length; index++) {
-      enter(index, next.list[index], next.of);
-      if ((index + 1) % stride === 0) yield;
-    }
   }
   return found;
 }

@@ -1,26 +1,37 @@
-import { flatMapInSteps, type Steps } from "../../base/steps.ts";
+import { maxEntries } from "../../../contracts/kernel/common.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import type { Part, TextPart } from "./canonical_request.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
  * Reads the content of a message or of a tool's result: a text, or a list whose elements `read`
- * reads. A list may be as long as the request.
+ * reads.
  */
-export function* readElements<Read>(
+export function readElements<Read>(
   content: unknown,
   path: string,
   what: "parts" | "blocks",
   read: (element: JsonRecord, path: string) => Read | readonly Read[],
-): Steps<(Read | TextPart)[]> {
+): (Read | TextPart)[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw invalidValue(path, `expected a string or an array of ${what}`);
-  return yield* flatMapInSteps(content as unknown[], (element, index): readonly Read[] => {
+  return content.flatMap((element: unknown, index) => {
     const at = `${path}[${index}]`;
     if (!isRecord(element)) throw invalidValue(at, "expected an object");
-    const made = read(element, at);
-    return Array.isArray(made) ? made : [made as Read];
+    return read(element, at);
   });
+}
+
+/**
+ * Refuses a message that has too many parts, including those in its results. Most work on a
+ * message is one step.
+ */
+export function checkPartCount(count: number, path: string): void {
+  if (count <= maxEntries.parts) return;
+  throw invalidValue(
+    path,
+    `expected at most ${maxEntries.parts} parts, including those in results`,
+  );
 }
 
 /** Returns the parts of a system message, which must all be texts. Throws `invalid_value`. */

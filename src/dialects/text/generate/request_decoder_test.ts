@@ -381,6 +381,10 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
     [part({ inlineData: { data: "?" } }), "contents[0].parts[0].inlineData.data"],
     [part({ functionCall: { args: {} } }), "contents[0].parts[0].functionCall.name"],
     [part({ functionResponse: { name: "f" } }), "contents[0].parts[0].functionResponse"],
+    [
+      part({ functionResponse: { name: "f", parts: Array(10_000).fill({ inlineData: {} }) } }),
+      "contents[0].parts",
+    ],
     [{ system_instruction: { parts: [{ inlineData: {} }] } }, "system_instruction.parts[0]"],
     [{ tools: [{ functionDeclarations: [{}] }] }, "tools[0].functionDeclarations[0].name"],
     [

@@ -20,12 +20,13 @@ import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json
 import { otherFields, unknownFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { netToolChanges, readTools } from "./request/decode_tools.ts";
-import { readSystem, readTurns } from "./request/decode_turns.ts";
+import { checkBlocks, readSystem, readTurns } from "./request/decode_turns.ts";
 import { knownFields } from "./known_fields.ts";
 
 /** Reads a messages request into the canonical form. Null is "not set". */
 export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
+  yield* checkBlocks(request.messages);
   const unsupported = [
     ...unknownFields(request, knownFields, {
       weightOf: (name) => meaningful.has(name) ? "meaning" : "hint",
@@ -33,7 +34,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
     }),
     ...(yield* otherFields(request, knownFields)),
   ];
-  const system = yield* readSystem(request.system, unsupported);
+  const system = readSystem(request.system, unsupported);
   const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
   const { tools, webSearch: search } = readTools(request, unsupported);

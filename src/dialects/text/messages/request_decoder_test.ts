@@ -442,6 +442,11 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
     ],
     [block({ type: "tool_result" }), "missing_required_field", `${at}.tool_use_id`],
     [block({}), "invalid_value", `${at}.type`],
+    [
+      block({ type: "tool_result", content: Array(10_000).fill({ type: "text", text: "" }) }),
+      "invalid_value",
+      "messages[0].content",
+    ],
     [{ system: [{ type: "image" }] }, "invalid_value", "system[0].source"],
     [{ temperature: "hot" }, "invalid_value", "temperature"],
     [{ stop_sequences: "END" }, "invalid_value", "stop_sequences"],

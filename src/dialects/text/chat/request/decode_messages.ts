@@ -1,5 +1,4 @@
-import { mapInSteps, type Steps } from "../../../../base/steps.ts";
-import { pushAll } from "../../../../base/lists.ts";
+import type { Steps } from "../../../../base/steps.ts";
 import type {
   MediaPart,
   Part,
@@ -31,12 +30,12 @@ export function* readMessages(
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
-      const read = yield* readContent(message.content, `${path}.content`, unsupported);
+      const read = readContent(message.content, `${path}.content`, unsupported);
       const texts = markLast(requireTexts(read, "part"), readCacheMark(message, path, false));
       if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
-      const read = yield* readTurn(message, path, { calls, unsupported });
+      const read = readTurn(message, path, { calls, unsupported });
       // Clients put the cache mark on the message (opencode) as well as on its parts.
       const turn = { ...read, parts: markLast(read.parts, readCacheMark(message, path, false)) };
       turns.push(turn);
@@ -52,53 +51,45 @@ interface TurnContext {
   unsupported: UnsupportedField[];
 }
 
-function* readTurn(
-  message: JsonRecord,
-  path: string,
-  { calls, unsupported }: TurnContext,
-): Steps<Turn> {
+function readTurn(message: JsonRecord, path: string, { calls, unsupported }: TurnContext): Turn {
   const name = asString(message.name);
   switch (message.role) {
     case "user":
       return {
         role: "user",
-        parts: yield* readContent(message.content, `${path}.content`, unsupported),
+        parts: readContent(message.content, `${path}.content`, unsupported),
         ...(name === undefined ? {} : { name }),
         path,
       };
     case "assistant":
-      return { role: "assistant", parts: yield* readAssistant(message, path, unsupported), path };
+      return { role: "assistant", parts: readAssistant(message, path, unsupported), path };
     default: {
       // Messages of the deprecated `function` role name a function; its last call is the one they
       // answer.
       const called = name === undefined ? undefined : calls.get(name);
       const callId = message.role === "tool" ? asString(message.tool_call_id) : called;
-      return { role: "user", parts: [yield* readResult(message, callId, path, unsupported)], path };
+      return { role: "user", parts: [readResult(message, callId, path, unsupported)], path };
     }
   }
 }
 
-function* readAssistant(
-  message: JsonRecord,
-  path: string,
-  unsupported: UnsupportedField[],
-): Steps<Part[]> {
+function readAssistant(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
   const parts: Part[] = [];
   const reasoning = asString(message.reasoning_content) ?? asString(message.reasoning);
   if (reasoning) {
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
-    pushAll(parts, yield* readContent(message.content, `${path}.content`, unsupported));
+    for (const part of readContent(message.content, `${path}.content`, unsupported)) {
+      parts.push(part);
+    }
   }
   const refusal = asString(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
   if (Array.isArray(message.tool_calls)) {
-    const calls = yield* mapInSteps(
-      message.tool_calls as unknown[],
-      (call, index) => readToolCall(call, `${path}.tool_calls[${index}]`),
+    message.tool_calls.forEach((call: unknown, index) =>
+      parts.push(readToolCall(call, `${path}.tool_calls[${index}]`))
     );
-    pushAll(parts, calls);
   }
   if (isRecord(message.function_call)) {
     const name = asString(message.function_call.name) ?? "";
@@ -144,33 +135,30 @@ function thoughtSignature(call: JsonRecord): string | undefined {
   return asString(asRecord(asRecord(call.extra_content).google).thought_signature);
 }
 
-function* readResult(
+function readResult(
   message: JsonRecord,
   callId: string | undefined,
   path: string,
   unsupported: UnsupportedField[],
-): Steps<Part> {
+): Part {
   if (callId === undefined) {
     throw invalidValue(`${path}.tool_call_id`, "expected the id of a tool call");
   }
   const name = asString(message.name);
-  const parts = yield* readContent(message.content ?? "", `${path}.content`, unsupported);
   return {
     type: "tool-result",
     callId,
     ...(name === undefined ? {} : { name }),
-    parts: parts.filter((part) => part.type === "text" || part.type === "media"),
+    parts: readContent(message.content ?? "", `${path}.content`, unsupported).filter((part) =>
+      part.type === "text" || part.type === "media"
+    ),
     isError: false,
     path,
   };
 }
 
-function readContent(
-  content: unknown,
-  path: string,
-  unsupported: UnsupportedField[],
-): Steps<Part[]> {
-  return readElements<Part>(content, path, "parts", (part, at) => readPart(part, at, unsupported));
+function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
+  return readElements(content, path, "parts", (part, at) => readPart(part, at, unsupported));
 }
 
 function readPart(

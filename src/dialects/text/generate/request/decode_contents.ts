@@ -10,8 +10,9 @@ import type {
   Turn,
 } from "../../../kernel/canonical_request.ts";
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
-import type { JsonRecord } from "../../../kernel/json.ts";
+import { asList, asRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
+import { checkPartCount } from "../../../kernel/read_content.ts";
 import { markedCallId } from "./call_mark.ts";
 import {
   dataMember,
@@ -165,6 +166,11 @@ class ContentReader {
       throw invalidValue(content.at("role"), "expected 'user' or 'model'");
     }
     const listed = content.objects("parts");
+    const count = listed.reduce(
+      (sum, part) => sum + 1 + asList(asRecord(part.value("functionResponse")).parts).length,
+      0,
+    );
+    checkPartCount(count, content.at("parts"));
     const parts = yield* flatMapInSteps(listed, (part, index): (Part | UnmatchedResult)[] => {
       const member = dataMember(part);
       if (member === undefined) {

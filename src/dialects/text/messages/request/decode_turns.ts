@@ -1,4 +1,4 @@
-import type { Steps } from "../../../../base/steps.ts";
+import { mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type {
   MediaPart,
   Part,
@@ -11,19 +11,16 @@ import type {
 import { invalidValue, missingField } from "../../../../shared/fault.ts";
 import { summaryText } from "../../../kernel/summary.ts";
 import { stringAt } from "../../../kernel/fields.ts";
-import { asList, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { changesOf, changesTools } from "./decode_tools.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { readElements, requireTexts } from "../../../kernel/read_content.ts";
+import { checkPartCount, readElements, requireTexts } from "../../../kernel/read_content.ts";
 
 /** Reads the top-level `system`: one text per block. */
-export function* readSystem(
-  value: unknown,
-  unsupported: UnsupportedField[],
-): Steps<SystemText[]> {
+export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
   if (value === undefined || value === null) return [];
-  return (yield* readTexts(value, "system", unsupported)).flatMap(({ type: _, ...text }) => {
+  return readTexts(value, "system", unsupported).flatMap(({ type: _, ...text }) => {
     if (!isAttribution(text)) return [text];
     unsupported.push({ path: text.path, value: text.text, weight: "hint" });
     return [];
@@ -43,40 +40,46 @@ function isAttribution({ text }: SystemText): boolean {
 export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw invalidValue("messages", "expected an array");
   let summary: string | undefined;
-  const turns: Turn[] = [];
-  for (const [index, message] of value.entries()) {
+  const turns = yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw invalidValue(path, "expected an object");
-    const last = asList(message.content).findLastIndex(isSummary);
+    const { role, content } = message;
+    const isEmpty = content === undefined || content === null;
+    // A system message may do nothing but change settings.
+    if (isEmpty && role === "system") return { role, parts: [], path };
+    if (isEmpty) throw missingField(`${path}.content`);
+    const last = asList(content).findLastIndex(isSummary);
     if (last >= 0) summary = `${path}.content[${last}]`;
-    turns.push(yield* readTurn(message, path, unsupported));
-    yield;
-  }
+    switch (role) {
+      case "user":
+      case "assistant":
+        return { role, parts: readMessage(message, path, unsupported), path };
+      case "system":
+        return { role, parts: readTexts(content, `${path}.content`, unsupported), path };
+      default:
+        throw invalidValue(`${path}.role`, "expected 'user', 'assistant' or 'system'");
+    }
+  }, 1);
   // A system message that only changes tools or settings has no text for the model.
   return afterSummary(turns, summary).filter(({ role, parts }) =>
     role !== "system" || parts.length > 0
   );
 }
 
-function* readTurn(
-  message: JsonRecord,
-  path: string,
-  unsupported: UnsupportedField[],
-): Steps<Turn> {
-  const { role, content } = message;
-  const isEmpty = content === undefined || content === null;
-  // A system message may do nothing but change settings.
-  if (isEmpty && role === "system") return { role, parts: [], path };
-  if (isEmpty) throw missingField(`${path}.content`);
-  switch (role) {
-    case "user":
-    case "assistant":
-      return { role, parts: yield* readMessage(message, path, unsupported), path };
-    case "system":
-      return { role, parts: yield* readTexts(content, `${path}.content`, unsupported), path };
-    default:
-      throw invalidValue(`${path}.role`, "expected 'user', 'assistant' or 'system'");
+/** Checks the number of each message's blocks, before anything else visits them. */
+export function* checkBlocks(messages: unknown): Steps<void> {
+  for (const [index, message] of asList(messages).entries()) {
+    checkPartCount(countBlocks(asRecord(message).content), `messages[${index}].content`);
+    yield;
   }
+}
+
+/** Counts the blocks, including those in results and documents. */
+function countBlocks(content: unknown): number {
+  return asList(content).reduce<number>((count, block) => {
+    const { content: inside, source } = asRecord(block);
+    return count + 1 + countBlocks(inside) + countBlocks(asRecord(source).content);
+  }, 0);
 }
 
 /**
@@ -105,40 +108,17 @@ function isSummary(block: unknown): boolean {
  * Reads a message's content. The dialect has no cache mark on a message, but clients of other
  * dialects send it.
  */
-function* readMessage(
-  message: JsonRecord,
-  path: string,
-  unsupported: UnsupportedField[],
-): Steps<Part[]> {
-  const parts = yield* readContent(message.content, `${path}.content`, unsupported);
+function readMessage(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
+  const parts = readContent(message.content, `${path}.content`, unsupported);
   return markLast(parts, readCacheMark(message, path, false));
 }
 
-function* readTexts(
-  content: unknown,
-  path: string,
-  unsupported: UnsupportedField[],
-): Steps<TextPart[]> {
-  return requireTexts(yield* readContent(content, path, unsupported), "block");
+function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
+  return requireTexts(readContent(content, path, unsupported), "block");
 }
 
-function* readContent(
-  content: unknown,
-  path: string,
-  unsupported: UnsupportedField[],
-): Steps<Part[]> {
-  // The contents of results are read afterwards: one alone may be as long as the request.
-  const results: { block: JsonRecord; path: string; result: ToolResultPart }[] = [];
-  const parts = yield* readElements<Part>(content, path, "blocks", (block, at) => {
-    if (block.type !== "tool_result") return readBlock(block, at, unsupported);
-    const result = readResult(block, at);
-    results.push({ block, path: `${at}.content`, result });
-    return result;
-  });
-  for (const { block, path, result } of results) {
-    result.parts = yield* readResultContent(block.content, path, unsupported);
-  }
-  return parts;
+function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
+  return readElements(content, path, "blocks", (block, at) => readBlock(block, at, unsupported));
 }
 
 function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
@@ -158,6 +138,8 @@ function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedFiel
         ...readCacheMark(block, path),
         path,
       }];
+    case "tool_result":
+      return [readResult(block, path, unsupported)];
     case "thinking": {
       const signature = stringAt(block, "signature", path);
       return [{
@@ -208,25 +190,28 @@ function readInput(input: unknown, path: string): string {
   return JSON.stringify(input);
 }
 
-/** Reads a result without its content. */
-function readResult(block: JsonRecord, path: string): ToolResultPart {
+function readResult(
+  block: JsonRecord,
+  path: string,
+  unsupported: UnsupportedField[],
+): ToolResultPart {
   return {
     type: "tool-result",
     callId: stringAt(block, "tool_use_id", path),
-    parts: [],
+    parts: readResultContent(block.content, `${path}.content`, unsupported),
     isError: block.is_error === true,
     ...readCacheMark(block, path),
     path,
   };
 }
 
-function* readResultContent(
+function readResultContent(
   content: unknown,
   path: string,
   unsupported: UnsupportedField[],
-): Steps<(TextPart | MediaPart)[]> {
+): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return [];
-  return yield* readElements(content, path, "blocks", (block, at): (TextPart | MediaPart)[] => {
+  return readElements(content, path, "blocks", (block, at): (TextPart | MediaPart)[] => {
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
       return readPlain(block, at);
     }

@@ -1,4 +1,3 @@
-import type { Steps } from "../../../../base/steps.ts";
 import type {
   MediaPart,
   RefusalPart,
@@ -23,14 +22,9 @@ export function readContent(
   content: unknown,
   path: string,
   unsupported: UnsupportedField[],
-): Steps<ContentPart[]> {
+): ContentPart[] {
   if (content === undefined || content === null) throw missingField(path);
-  return readElements<ContentPart>(
-    content,
-    path,
-    "parts",
-    (part, at) => readPart(part, at, unsupported),
-  );
+  return readElements(content, path, "parts", (part, at) => readPart(part, at, unsupported));
 }
 
 function readPart(

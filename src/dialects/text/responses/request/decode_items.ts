@@ -65,7 +65,7 @@ export function* readItems(
     if (item.type === "compaction_trigger" && index < input.length - 1) {
       throw invalidValue(path, "expected 'compaction_trigger' as the last item only");
     }
-    yield* readItem(item, path, into);
+    readItem(item, path, into);
     yield;
   }
   requireTranslated(input, into);
@@ -95,19 +95,19 @@ const translatedTypes: readonly string[] = [
   "agent_message",
 ];
 
-function* readItem(item: JsonRecord, path: string, into: Reading): Steps<void> {
+function readItem(item: JsonRecord, path: string, into: Reading): void {
   switch (item.type ?? (item.role === undefined ? "item_reference" : "message")) {
     case "message":
-      return yield* readMessage(item, path, into);
+      return readMessage(item, path, into);
     case "agent_message":
-      return yield* readAgentMessage(item, path, into);
+      return readAgentMessage(item, path, into);
     case "function_call":
     case "custom_tool_call":
       if (isSearchOfX(item)) return addUnsupported(item, path, into);
       return addPart(into.turns, "assistant", readCall(item, path, into.names), path);
     case "function_call_output":
     case "custom_tool_call_output":
-      return addPart(into.turns, "user", yield* readOutput(item, path, into), path);
+      return addPart(into.turns, "user", readOutput(item, path, into), path);
     case "tool_search_call":
     case "tool_search_output":
       return readToolSearch(item, path, into);
@@ -166,8 +166,8 @@ function addUserText(text: string, path: string, into: Conversation): void {
   into.turns.push({ role: "user", parts: [{ type: "text", text, path }], path });
 }
 
-function* readMessage(item: JsonRecord, path: string, into: Conversation): Steps<void> {
-  const read = yield* readContent(item.content, `${path}.content`, into.unsupported);
+function readMessage(item: JsonRecord, path: string, into: Conversation): void {
+  const read = readContent(item.content, `${path}.content`, into.unsupported);
   const parts = markLast(read, readCacheMark(item, path, false));
   switch (item.role) {
     case "system":
@@ -188,9 +188,9 @@ function* readMessage(item: JsonRecord, path: string, into: Conversation): Steps
  * Reads what one of a caller's agents wrote to another as a text of the user; the text itself names
  * both. A call's argument that OpenAI's model writes encrypted is plain if another model wrote it.
  */
-function readAgentMessage(item: JsonRecord, path: string, into: Conversation): Steps<void> {
+function readAgentMessage(item: JsonRecord, path: string, into: Conversation): void {
   const content = Array.isArray(item.content) ? item.content.map(plainPart) : item.content;
-  return readMessage({ type: "message", role: "user", content }, path, into);
+  readMessage({ type: "message", role: "user", content }, path, into);
 }
 
 function plainPart(part: unknown): unknown {
@@ -233,13 +233,13 @@ function readCall(item: JsonRecord, path: string, names: FlatNames): ToolCallPar
   return { type: "tool-call", id, name, arguments: input, custom, ...mark, path };
 }
 
-function* readOutput(
+function readOutput(
   item: JsonRecord,
   path: string,
   { unsupported, names }: Reading,
-): Steps<ToolResultPart> {
+): ToolResultPart {
   const callId = requiredText(item, "call_id", path);
-  const parts = yield* readContent(item.output, `${path}.output`, unsupported);
+  const parts = readContent(item.output, `${path}.output`, unsupported);
   const ownName = textAt(item, "name", path);
   const name = ownName === undefined
     ? undefined
