@@ -34,9 +34,11 @@ export function aliasToolNames(
   for (const name of names) {
     if (fits(name) || aliases.has(name)) continue;
     const plain = (name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)) || "_";
-    let alias = plain;
-    for (let salt = ""; taken.has(alias); salt += "+") {
-      alias = `${plain.slice(0, 55)}_${sha256Hex(name + salt).slice(0, 8)}`;
+    let [alias, hash] = [plain, name];
+    // A name may be long, and a caller may have chosen others that take its aliases.
+    while (taken.has(alias)) {
+      hash = sha256Hex(hash);
+      alias = `${plain.slice(0, 55)}_${hash.slice(0, 8)}`;
     }
     taken.add(alias);
     aliases.set(name, alias);

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { sha256Hex } from "../../base/hash.ts";
 import { aliasToolNames } from "./tool_names.ts";
 
 const accepts = /^[A-Za-z0-9_-]{1,64}$/;
@@ -18,9 +19,17 @@ Deno.test("names that fit stay, others get an alias that leads back", () => {
 Deno.test("an alias never takes the place of a name that is there", () => {
   const { aliasOf } = aliasToolNames(["a.b", "a_b"], accepts);
   assert.equal(aliasOf("a_b"), "a_b");
-  const alias = aliasOf("a.b");
-  assert.notEqual(alias, "a_b");
-  assert.notEqual(aliasToolNames(["a.b", "a_b", alias], accepts).aliasOf("a.b"), alias);
+  assert.notEqual(aliasOf("a.b"), "a_b");
+});
+
+Deno.test("a name is hashed once, and then its hash, where its aliases are taken", () => {
+  const taken = ["a_b"];
+  for (let count = 0; count < 3; count++) {
+    taken.push(aliasToolNames([...taken, "a.b"], accepts).aliasOf("a.b"));
+  }
+  const hashed = (text: string) => `a_b_${sha256Hex(text).slice(0, 8)}`;
+  const hash = sha256Hex("a.b");
+  assert.deepEqual(taken, ["a_b", hashed("a.b"), hashed(hash), hashed(sha256Hex(hash))]);
 });
 
 Deno.test("long names are cut to what fits, and stay apart", () => {
