@@ -264,12 +264,12 @@ async function askForCount(
 
 /**
  * Whether the vendor lacks a counting endpoint, which not every vendor of a dialect has. It answers
- * 404 for the unknown path, or 405 where that path leads to something else, such as stored answers,
- * which takes no POST.
+ * 404 for an unknown path, 410 for a removed one, or 405 where the path leads to something else that
+ * takes no POST, such as stored answers.
  */
 function isMissing(refusal: { status: number; json: unknown; text: string }, model: string) {
   const { status } = refusal;
-  return status === 405 || status === 404 && readEndpointRefusal(refusal, model) !== undefined;
+  return status === 405 || status !== 400 && readEndpointRefusal(refusal, model) !== undefined;
 }
 
 async function estimate(

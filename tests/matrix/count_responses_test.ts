@@ -57,9 +57,9 @@ Deno.test("state of the vendor's that an answer names doesn't bar what continues
   ]);
 });
 
-for (const status of [404, 405]) {
+for (const status of [404, 405, 410]) {
   Deno.test(`a vendor that answers ${status} has no endpoint for it: we estimate`, async () => {
-    const message = "Cannot POST /v1/responses/input_tokens";
+    const message = "Cannot POST /v1/responses/input_tokens: no such endpoint";
     const word = service().script((exchange) => exchange.answer(status, { error: { message } }));
     const answer = await service().post(path, { model, input: word });
     assert.equal(answer.headers.get("x-token-count"), "estimated");

@@ -196,6 +196,10 @@ const aboutTheCall: readonly [string, { status: number; body: unknown }][] = [
     status: 410,
     body: { error: "Live search is deprecated. Please switch to the Agent Tools API." },
   }],
+  ["retires the model at its endpoint", {
+    status: 410,
+    body: { error: "m-1 is no longer served by this endpoint." },
+  }],
 ];
 for (const [name, refusal] of aboutTheCall) {
   Deno.test(`a ${refusal.status} that ${name} is the caller's, and nothing is learned of it`, async () => {

@@ -354,9 +354,9 @@ function chatIsRefused({ prices, learned }: DialectDeps, call: DialectCall): boo
 export type EndpointRefusal = "points-to-responses" | "missing";
 
 /**
- * Whether a refusal is about the endpoint: it points to the responses endpoint, is a 404 that names
- * neither the model nor anything else of the request, or a 410 that names an endpoint. `text` is the
- * raw body.
+ * Whether a refusal is about the endpoint: it points to the responses endpoint; or its status is 404,
+ * or 410 with a message about an endpoint, and it names neither the model nor anything else of the
+ * request. `text` is the raw body.
  */
 export function readEndpointRefusal(
   refusal: { status: number; json: unknown; text: string },
@@ -369,10 +369,9 @@ export function readEndpointRefusal(
   const unquoted = message.slice(0, maxRead).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, "");
   if (/\bv1\/responses\b/.test(unquoted)) return "points-to-responses";
   // xAI answers 410 for a removed endpoint, but also for a removed field.
-  if (status === 410) {
-    return /\bendpoint\b|\bresponses api\b/i.test(unquoted) ? "missing" : undefined;
-  }
-  if (status !== 404 || param !== undefined || /model|response|item/i.test(code)) return undefined;
+  const mayBeMissing = status === 404 ||
+    (status === 410 && /\bendpoint\b|\bresponses api\b/i.test(unquoted));
+  if (!mayBeMissing || param !== undefined || /model|response|item/i.test(code)) return undefined;
   const read = text.slice(0, maxRead);
   return names(read, model) || /\bmodels?\b/i.test(read) ? undefined : "missing";
 }
