@@ -255,8 +255,10 @@ async function askForCount(
       return { answer };
     }
     const refusal = await readRefusal(answer);
-    const mayAskAgain = answer.status === 400 && !sameDialect && budget.left > 0;
-    const next = mayAskAgain ? await leftOutOf(asked, refusal.text, { upstream, step }) : undefined;
+    const mayAskAgain = answer.status === 400 && budget.left > 0;
+    const next = mayAskAgain
+      ? await leftOutOf(asked, refusal.text, { upstream, sameDialect, step })
+      : undefined;
     if (!next || next.text === asked.text) return { answer, refusal };
     asked = next;
   }

@@ -22,8 +22,9 @@ interface RefusedPlan {
 }
 
 /**
- * Returns the request without the addition of ours, or without the reasoning of another vendor, that
- * was refused; undefined where the refusal is about the caller's own part. A large request is parsed and written in turns, as the caller's was.
+ * Returns the request without what the vendor refused: an addition of ours, or reasoning that another
+ * vendor sealed. Undefined where the refusal is about the caller's own part. A large request is
+ * parsed and written in turns, as the caller's was.
  */
 export async function askedWithoutRefused(
   { plan, streams, step }: RefusedPlan,
@@ -44,21 +45,25 @@ export async function askedWithoutRefused(
     const text = await step.inSteps(() => wholeRequestText(asked.text));
     return { ...asked, text, stream: false };
   }
-  // Of a call that is passed on, only what a vendor sealed that answered before.
-  if (plan.sameDialect && upstream.refusesSeal?.(refusal) !== true) return undefined;
-  return await leftOutOf(asked, refusal, { upstream, step });
+  return await leftOutOf(asked, refusal, { upstream, sameDialect: plan.sameDialect, step });
 }
 
 /**
- * Returns a request without the addition that a refusal is about; undefined where the
- * refusal is about something else. The text is unchanged if the addition was left out before.
+ * Returns a request without what a refusal is about; undefined where that is the caller's own part.
+ * The text is unchanged if it was left out before.
  */
 export async function leftOutOf(
   asked: AskedRequest,
   refusal: string,
-  { upstream, step }: { upstream: Pick<Dialect, "withoutRefused">; step: Step },
+  { upstream, sameDialect, step }: {
+    upstream: Pick<Dialect, "withoutRefused" | "refusesSeal">;
+    sameDialect: boolean;
+    step: Step;
+  },
 ): Promise<AskedRequest | undefined> {
   if (!upstream.withoutRefused) return undefined;
+  // Settings and fields of a request that is passed on are the caller's.
+  if (sameDialect && upstream.refusesSeal?.(refusal) !== true) return undefined;
   const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
   const plain = upstream.withoutRefused(request, refusal);
   if (!plain) return undefined;

@@ -361,9 +361,16 @@ Deno.test("what we ask for on our own and the vendor refuses is left out, and th
       body: { error: { message: "Encrypted content is not supported with this model." } },
     },
   };
-  const unverified = { message: "The encrypted content gAAA could not be verified." };
-  await using world = await startWorld((_, { model, include, reasoning, input }) => {
-    if (JSON.stringify(input).includes("gAAA")) return { status: 400, body: { error: unverified } };
+  const seals: Record<string, unknown> = {
+    gAAA: { error: { message: "The encrypted content gAAA could not be verified." } },
+    // xAI's words.
+    gBBB: { code: "invalid-argument", error: "Could not decrypt the provided encrypted_content." },
+    gCCC: { code: "invalid-argument", error: "Could not decode the compaction blob." },
+  };
+  await using world = await startWorld((path, { model, include, reasoning, input }) => {
+    const unreadable = Object.keys(seals).find((seal) => JSON.stringify(input).includes(seal));
+    if (unreadable !== undefined) return { status: 400, body: seals[unreadable] };
+    if (path === "responses/input_tokens") return { status: 200, body: { input_tokens: 7 } };
     const hasSummary = (reasoning as { summary?: string } | undefined)?.summary !== undefined;
     const isRefused = model === "m-1" ? hasSummary : JSON.stringify(include).includes("encrypted");
     return isRefused ? refusals[`x/${model}`] : undefined;
@@ -382,16 +389,23 @@ Deno.test("what we ask for on our own and the vendor refuses is left out, and th
   // The next ones are asked without it at once.
   await askBoth(["responses"]);
   // Reasoning that another vendor sealed; a summary makes the call a translated one.
-  const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAA" };
   const said = { role: "assistant", content: "Hello." };
   const question = { role: "user", content: "Hi." };
-  // The third call is passed on, as most are.
-  for (const last of [[{ type: "compaction_trigger" }], [question]]) {
-    const continued = await world.service.post("/chat/v1/responses", {
-      ...{ model: "x/m-1", input: [question, thought, said, ...last] },
+  for (const seal of Object.keys(seals)) {
+    const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: seal };
+    // The second call is passed on, as most are.
+    for (const last of [[{ type: "compaction_trigger" }], [question]]) {
+      const continued = await world.service.post("/chat/v1/responses", {
+        ...{ model: "x/m-1", input: [question, thought, said, ...last] },
+      });
+      assert.equal(continued.status, 200, await continued.text());
+      assert.deepEqual(world.asked(), ["responses", "responses"], seal);
+    }
+    const counted = await world.service.post("/chat/v1/responses/input_tokens", {
+      ...{ model: "x/m-1", input: [question, thought, said, question] },
     });
-    assert.equal(continued.status, 200, await continued.text());
-    assert.deepEqual(world.asked(), ["responses", "responses"]);
+    assert.equal((await counted.json()).input_tokens, 7);
+    assert.equal(world.asked().length, 2);
   }
 });
 

@@ -170,7 +170,7 @@ interface OptionalForms {
    * the refusal's text; undefined if the refusal has another cause.
    */
   withoutRefused?(request: JsonRecord, refusal: string): PlainRequest | undefined;
-  /** Whether a vendor refused reasoning as another's, which is left out of any request. */
+  /** Whether a vendor refused sealed reasoning because another one sealed it. */
   refusesSeal?(refusal: string): boolean;
   /** For a dialect with background calls: the caller disconnects and fetches the answer later. */
   readonly background?: BackgroundForm;

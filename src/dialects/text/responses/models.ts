@@ -43,7 +43,7 @@ export function withoutRefused(
     const others = include.filter((name) => name !== sealed);
     return { request: { ...request, include: others }, cause: ofSealed };
   }
-  // Refused in this conversation only.
+  // Nothing to remember for other conversations.
   if (refusesSeal(refusal)) {
     const input = recordsIn(request.input);
     const plain = withoutReasoning(input);
@@ -52,7 +52,13 @@ export function withoutRefused(
   return undefined;
 }
 
-/** Whether the refusal is about reasoning that another vendor, or another organisation, sealed. */
+/**
+ * Whether the refusal is about reasoning that another vendor, or another organisation, sealed. xAI
+ * says "Could not decrypt the provided encrypted_content" (Wei-Shaw/sub2api#4535) or speaks of a
+ * compaction blob (chenyme/grok2api#688).
+ */
 export function refusesSeal(refusal: string): boolean {
-  return /encrypted.content/i.test(refusal) && /could not be|invalid_encrypted/i.test(refusal);
+  if (/could not decode the compaction blob/i.test(refusal)) return true;
+  return /encrypted.content/i.test(refusal) &&
+    /could not (?:be|decrypt)|invalid_encrypted/i.test(refusal);
 }
