@@ -150,7 +150,7 @@ export function withoutCutReasoning<One extends Item>(items: readonly One[]): On
   let isCut = true;
   return items.toReversed().filter(({ type, role }) => {
     if (type === "reasoning") return !isCut;
-    isCut = role !== undefined && role !== "assistant";
+    isCut = type === "agent_message" || (role !== undefined && role !== "assistant");
     return true;
   }).reverse();
 }

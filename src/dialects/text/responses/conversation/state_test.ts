@@ -110,12 +110,14 @@ Deno.test("reasoning with which a cut answer ends is left out", () => {
   const sealed = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAA" };
   const turns = [
     { input: inputItems({ input: "q" }), output: [sealed] },
-    { input: inputItems({ input: "q2" }), output: [sealed, call] },
+    { input: inputItems({ input: "q2" }), output: [sealed] },
+    { input: [{ type: "agent_message", content: [] }], output: [sealed, call] },
     { input: [output], output: [sealed, sealed] },
   ];
   const { input } = continueFrom(itemsOf(turns), { model: "m", input: "x" });
   assert.deepEqual((input as Item[]).map(({ type, role }) => role ?? type), [
-    ...["user", "user", "reasoning", "function_call", "function_call_output", "user"],
+    ...["user", "user", "agent_message"],
+    ...["reasoning", "function_call", "function_call_output", "user"],
   ]);
 });
 
