@@ -168,7 +168,7 @@ function KeyFacts({ row, spent, vendors, now }: {
         <Caps row={row} spent={spent} />
       </Fact>
       <Fact name="Last call">
-        {row.lastUsedAt === null ? "Never" : <Time at={row.lastUsedAt} now={now} />}
+        {row.lastUsedAt === null ? "None on record" : <Time at={row.lastUsedAt} now={now} />}
       </Fact>
       <Fact name="Created">
         <Time at={row.createdAt} now={now} />

@@ -339,7 +339,7 @@ function KeyLine({ row, spent, request, vendors }: Omit<ShownKeys, "spent"> & {
       </td>
       <td data-label="Last call">
         {row.lastUsedAt === null
-          ? <span class="muted">Never</span>
+          ? <span class="muted">None on record</span>
           : <Time at={row.lastUsedAt} now={now} />}
       </td>
       <td data-label="Created">
@@ -417,9 +417,9 @@ function revocation(key: KeyRow, { now }: PageRequest) {
   );
 }
 
-/** Exports, lists and the status leave no record, so a key without a call may be in use. */
+/** A key without a recorded call may be in use: reads aren't recorded, and records may be erased. */
 function lastCall(key: KeyRow, now: Date) {
-  if (key.lastUsedAt === null) return "No model has been called with it.";
+  if (key.lastUsedAt === null) return "No call to a model with it is on record.";
   return (
     <>
       The last call to a model with it was <Time at={key.lastUsedAt} now={now} />.
