@@ -44,11 +44,12 @@ export async function breakdownCsv(
     ...(by.part === "api_key"
       ? { name: ({ value }: BreakdownRow) => names.get(value) ?? value }
       : {}),
-    ...(losesErased(by.part) ? { line: ({ line }: BreakdownRow) => line } : {}),
     ...callColumns,
     ...(isLabel(by.part) ? {} : latencyColumns),
     ...costColumns,
-  }, [...values.map((value) => ({ ...value, line: "value" as const })), ...rest]);
+    // Last, so that those who read the other columns by position still find them.
+    ...(losesErased(by.part) ? { line: ({ line }: BreakdownRow) => line ?? "value" } : {}),
+  }, [...values, ...rest]);
 }
 
 /**
@@ -66,11 +67,7 @@ export function restLines(
     return erased.calls === 0 ? [] : [{ ...left, ...erased, ...erasedLine }];
   }
   const line = { ...noUsage, ...erased, ...erasedLine };
-  const others = {
-    ...leftOf(total, [...values, line]),
-    value: "(others)",
-    line: "others" as const,
-  };
+  const others = { ...leftOf(total, [...values, line]), ...othersLine };
   return erased.calls === 0 ? [others] : [others, line];
 }
 
@@ -103,11 +100,12 @@ function daysText({ from, to }: Pick<Range, "from" | "to">): string {
 
 interface BreakdownRow extends UsageSums {
   value: string;
-  /** What the line is about: an app or a user may well be named "(erased)". */
-  line: "value" | "erased" | "others";
+  /** Set where the line is about no value: an app or a user may well be named "(erased)". */
+  line?: "erased" | "others";
 }
 
 const erasedLine = { value: "(erased)", line: "erased" } as const;
+const othersLine = { value: "(others)", line: "others" } as const;
 
 const callColumns = {
   requests: ({ calls }) => calls,
