@@ -157,15 +157,15 @@ function AccountBox({ session, csrf }: { session: Session; csrf: string }) {
       <p class="muted account-person" title={person.email ?? person.name}>
         {person.email ?? person.name}
       </p>
+      <PostForm action="/dashboard/sign-out" csrf={csrf}>
+        <button type="submit" class="link">Sign out</button>
+      </PostForm>
       {accounts.filter(({ id }) => id !== account.id).map((other) => (
         <PostForm action="/dashboard/account" csrf={csrf}>
           <input type="hidden" name="account" value={String(other.id)} />
           <button type="submit" class="link">{`Switch to ${other.name}`}</button>
         </PostForm>
       ))}
-      <PostForm action="/dashboard/sign-out" csrf={csrf}>
-        <button type="submit" class="link">Sign out</button>
-      </PostForm>
     </div>
   );
 }
