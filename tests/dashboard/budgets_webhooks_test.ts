@@ -67,9 +67,15 @@ Deno.test("an owner sets a budget, calls are refused by it at once, and removes 
 Deno.test("until when a limit is raised reads as other times do", async () => {
   const raised = ["--usd", "5", "--raise-until", "2999-01-01T00:00:00Z", "--usd", "9"];
   await world().admin("budget", "set", "--on", "app:shop", "--per", "day", ...raised);
-  const { text } = await (await world().owner()).get(budgets);
+  const owner = await world().owner();
+  const { text } = await owner.get(budgets);
   assert.match(text, /\$9\.00<span class="muted"> until 1 Jan 2999, 00:00 UTC</);
   assert.ok(!text.includes("Reached"), "nothing is spent of it");
+  // A limit that is set again is no longer raised, which the form says before.
+  const form = { kind: "app", name: "shop", per: "day", usd: "7" };
+  assert.match((await owner.get(`${budgets}/new`)).text, /if its limit is raised for a time/);
+  await owner.submit(`${budgets}/new`, `${budgets}/new`, form);
+  assert.match((await owner.get(budgets)).text, /\$7\.00<\/td>/);
   await world().admin("budget", "remove", await idOf("budget"));
 });
 

@@ -222,7 +222,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="per"
           label="Per"
-          hint="Replaces an existing budget of the same scope and period."
+          hint="Replaces an existing budget of the same scope and period; if its limit is raised for a time, that ends."
           options={spans}
         />
         <TextField
