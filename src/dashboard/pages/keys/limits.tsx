@@ -114,7 +114,7 @@ export function CreditPart(
           </>
         )}{" "}
         A correction takes credit back, or corrects what a call was charged. Calls with a vendor key
-        of your own aren't charged to it.
+        of your own cost no credit.
       </p>
     </>
   );
@@ -179,8 +179,8 @@ export function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: Spen
         )}
       <p class="hint narrow">
         {keys.length > shownKeys ? `The ${shownKeys} newest are shown; the file has all. ` : ""}
-        Days and months are in UTC; a key's charges count since it got a cap. Change caps on the
-        key's page.
+        Days and months are in UTC; what a key was charged before it had a cap doesn't count. Change
+        caps on the key's page.
       </p>
     </>
   );
