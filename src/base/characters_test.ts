@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { characters } from "./characters.ts";
+import { beginning, characters } from "./characters.ts";
 
 Deno.test("characters are code points: a pair is one, half a pair is one too", () => {
   const pair = "😀";
@@ -8,6 +8,13 @@ Deno.test("characters are code points: a pair is one, half a pair is one too", (
   for (const text of [...texts, `${pair}${pair}a${high}${high}${low}`]) {
     assert.equal(characters(text), Array.from(text).length, JSON.stringify(text));
   }
+});
+
+Deno.test("the beginning of a text has no half of a character", () => {
+  const text = "a😀b";
+  assert.deepEqual([0, 1, 2, 3, 9].map((units) => beginning(text, units)), [
+    ...["", "a", "a", "a😀", text],
+  ]);
 });
 
 Deno.test("no list of a text's characters is made to count them", () => {

@@ -1,3 +1,5 @@
+import { beginning } from "../base/characters.ts";
+
 /**
  * Formats a time relative to now, rounded to its largest unit: `3 hours ago`, `in 2 days`. What
  * would be rounded up to the next unit is shown in it: `1 hour ago`, not `60 minutes ago`.
@@ -73,8 +75,7 @@ export const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" 
 /** Returns the beginning of a text, with an ellipsis if it has more UTF-16 units. */
 export function shortText(text: string, units: number): string {
   if (text.length <= units) return text;
-  // No half of a character that has two units, such as an emoji.
-  return `${text.slice(0, units).replace(/[\ud800-\udbff]$/, "").trimEnd()}…`;
+  return `${beginning(text, units).trimEnd()}…`;
 }
 
 /** Returns the message for a value in an address that the page doesn't have; empty is no value. */

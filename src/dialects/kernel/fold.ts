@@ -1,3 +1,4 @@
+import { beginning } from "../../base/characters.ts";
 import { pushAll } from "../../base/lists.ts";
 import { unreadableAnswer } from "../../shared/fault.ts";
 import type {
@@ -119,7 +120,7 @@ export class Fold {
     if (this.#truncated) return;
     const open = this.#parts.get(block);
     const of = open?.part.kind === "media" ? "media" : "text";
-    const fitting = text.length <= this.#room[of] ? text : cut(text, this.#room[of]);
+    const fitting = beginning(text, this.#room[of]);
     if (fitting.length < text.length) this.#truncated = true;
     this.#room[of] -= fitting.length;
     if (fitting !== "") open?.pieces.push(fitting);
@@ -169,12 +170,6 @@ function lengthOf(value: unknown, most: number, depth = 0): number {
     length += lengthOf(one, most - length, depth + 1) + 1;
   }
   return length;
-}
-
-/** The first units of a text, without a lone surrogate at the end, which no store accepts. */
-function cut(text: string, units: number): string {
-  const isHalved = /[\ud800-\udbff]/.test(text[units - 1] ?? "");
-  return text.slice(0, isHalved ? units - 1 : units);
 }
 
 /**

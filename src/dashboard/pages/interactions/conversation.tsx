@@ -1,3 +1,4 @@
+import { beginning } from "../../../base/characters.ts";
 import { parseExactly } from "../../../base/exact_json.ts";
 import { indentJson } from "../../../base/indent_json.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
@@ -237,7 +238,7 @@ function PlainText({ text }: { text: string }) {
 }
 
 function Code({ text, label }: { text: string; label: string }) {
-  const shown = isJson(text) ? indentJson(text, codeChars).text : text.slice(0, codeChars);
+  const shown = isJson(text) ? indentJson(text, codeChars).text : beginning(text, codeChars);
   return <pre class="code" tabindex={0} aria-label={label}><code>{shown}</code></pre>;
 }
 

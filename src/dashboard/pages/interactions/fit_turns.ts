@@ -1,3 +1,4 @@
+import { beginning } from "../../../base/characters.ts";
 import type { ShownPart, ShownTurn } from "../../../records/transcript.ts";
 
 /** How many characters of a long conversation a page shows, before and after the part left out. */
@@ -49,13 +50,13 @@ export function cutTurn(parts: readonly ShownPart[]): { parts: ShownPart[]; isWh
 function cut(part: ShownPart, chars: number): ShownPart {
   switch (part.type) {
     case "tool-call":
-      return { ...part, arguments: part.arguments.slice(0, chars) };
+      return { ...part, arguments: beginning(part.arguments, chars) };
     case "tool-result":
       return part;
     case "media":
       return part;
     default:
-      return { ...part, text: part.text.slice(0, chars) };
+      return { ...part, text: beginning(part.text, chars) };
   }
 }
 
