@@ -280,6 +280,7 @@ Deno.test("signing out everywhere ends every session of the person", async () =>
 });
 
 Deno.test("sending a form after the session ended says so, and leads back to its page", async () => {
+  await world().owner();
   const browser = world().browser();
   await signIn(browser);
   const page = "/dashboard/evals/new?model=gpt-4.1";
