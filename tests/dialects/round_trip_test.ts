@@ -37,7 +37,8 @@ for (const name of names) {
 
 /** Without paths, and with what a dialect says in its own way brought to one form. */
 function plain(name: Name, request: CanonicalRequest): unknown {
-  const { paths: _, turnsPath: __, unsupported: foreign, model: ___, ...rest } = request;
+  const { paths: _, turnsPath: __, unsupported: foreign, model: ___, ...described } = request;
+  const { repeatsMetadata: ____, ...rest } = described;
   const { system, turns, tools, ...settings } = rest;
   return {
     ...(name === "messages" ? spelledOut(settings) : settings),

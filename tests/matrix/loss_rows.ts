@@ -153,7 +153,6 @@ export const losses: readonly Loss[] = [
     path: "include",
     meaning: ["messages"],
   },
-  { caller: "responses", more: { metadata: { k: "v" } }, path: "metadata", hint: ["messages"] },
 
   {
     caller: "responses",

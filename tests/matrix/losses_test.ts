@@ -22,7 +22,7 @@ for (const { caller, more, path, hint = [], meaning = [] } of losses) {
   }
 }
 
-/** Values that change nothing are no loss, not even for a strict caller. */
+/** Values that change nothing, or that the service carries out, are no loss for strict callers. */
 const noLosses: readonly Pick<Loss, "caller" | "more">[] = [
   {
     caller: "chat",
@@ -41,7 +41,10 @@ const noLosses: readonly Pick<Loss, "caller" | "more">[] = [
   },
   {
     caller: "responses",
-    more: { truncation: "disabled", background: false, store: true, include: [], tools: [] },
+    more: {
+      ...{ truncation: "disabled", background: false, store: true, include: [], tools: [] },
+      metadata: { k: "v" },
+    },
   },
   { caller: "messages", more: { mcp_servers: [], stop_sequences: [], tools: [] } },
   {

@@ -16,6 +16,8 @@ export interface CanonicalRequest extends RequestSettings {
   /** System and developer texts before the first turn, in order. */
   system: SystemText[];
   turns: Turn[];
+  /** Answers repeat `metadata` to the caller, so a vendor that doesn't take it loses nothing. */
+  repeatsMetadata?: true;
   /** The caller's field with the turns. Default: `messages`. */
   turnsPath?: string;
   tools: Tool[];

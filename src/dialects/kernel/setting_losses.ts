@@ -35,7 +35,7 @@ export function loseSettings(
   }
 }
 
-/** Whether the value is the vendor's default. */
+/** Whether the vendor does the same without the value. */
 export function changesNothing(request: CanonicalRequest, setting: SettingName): boolean {
   switch (setting) {
     case "temperature":
@@ -50,8 +50,9 @@ export function changesNothing(request: CanonicalRequest, setting: SettingName):
     case "modalities":
       return request.modalities?.includes("image") !== true;
     case "logitBias":
+      return Object.keys(request.logitBias ?? {}).length === 0;
     case "metadata":
-      return Object.keys(request[setting] ?? {}).length === 0;
+      return request.repeatsMetadata === true || Object.keys(request.metadata ?? {}).length === 0;
     default:
       return false;
   }

@@ -52,6 +52,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
     system,
     turns,
     turnsPath: "input",
+    repeatsMetadata: true,
     tools,
     ...(isSummary ? { asksForSummary: true as const } : {}),
     ...(Object.keys(names.namespaces).length > 0 ? { namespaces: names.namespaces } : {}),

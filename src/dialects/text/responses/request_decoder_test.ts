@@ -302,7 +302,7 @@ Deno.test("settings are read flat, with their paths", () => {
     format: { type: "json-schema", name: "n", schema: { type: "object" } },
     verbosity: "low",
     reasoning: { effort: "high", show: true },
-    ...{ user: "s", serviceTier: "flex", metadata: { k: "v" } },
+    ...{ user: "s", serviceTier: "flex", metadata: { k: "v" }, repeatsMetadata: true },
     toolChoice: { mode: "required", names: ["f"] },
     paths: {
       toolChoice: "tool_choice",
