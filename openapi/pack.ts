@@ -8,6 +8,10 @@ import { uncheckedLine } from "./client_files.ts";
  */
 async function main(args: readonly string[]): Promise<number> {
   const root = decodeURIComponent(new URL("..", import.meta.url).pathname);
+  if (args.length > 1 || args[0]?.startsWith("-")) {
+    console.error("Usage: deno task sdk:pack [folder]");
+    return 2;
+  }
   const target = args[0] ?? `${root}dist`;
   const work = await Deno.makeTempDir({ prefix: "gateway-sdk-" });
   try {

@@ -47,8 +47,13 @@ export async function compile(
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: { target: { type: "string" } } });
-  const { target } = values;
+  let target: string | undefined;
+  try {
+    ({ target } = parseArgs({ args: [...args], options: { target: { type: "string" } } }).values);
+  } catch (thrown) {
+    console.error(thrown instanceof Error ? thrown.message : thrown);
+    return 2;
+  }
   if (target !== undefined && !targets.includes(target)) {
     console.error(`--target ${target} is not one of ${targets.join(", ")}`);
     return 2;
