@@ -295,7 +295,10 @@ export class RecordQueue {
   async readShared(): Promise<RecordGroup> {
     if (this.#shared.length === 0 && this.spilled > 0 && !this.#isFull) {
       for (const row of await this.#space!.readSpilled()) {
-        this.#put(this.#firstSpilled++, row);
+        this.#put(this.#firstSpilled, row);
+        // After a failed sync the journal has some records twice, so more come than were spilled.
+        // One that comes while these are written must stand behind them.
+        this.#firstSpilled = Math.min(this.#firstSpilled + 1, this.#last);
       }
     }
     return this.#shared;
