@@ -34,6 +34,8 @@ const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 const apartShare = 4;
 /** The most accounts that are unloaded: each of them reads the journal's files for itself. */
 const maxUnloadedAccounts = 8;
+/** How many records may be unloaded for each that memory may have: one still takes 300 bytes. */
+const unloadedPerRow = 60;
 /** The most unloaded records that are looked for in a file. */
 const maxReloaded = 5_000;
 
@@ -139,6 +141,7 @@ export class RecordGroup {
   /** Removes from memory what `space` has. */
   unload(space: Pick<SpillSpace, "unload">): void {
     for (const one of this.#waiting) {
+      if (this.#loaded === 0) return;
       if (one.row === undefined || !space.unload(one.transactionId)) continue;
       this.#count(one.row, -1);
       one.row = undefined;
@@ -156,9 +159,11 @@ export class RecordGroup {
    * that can't be read any more.
    */
   load(found: ReadonlyMap<string, SettledCall | undefined>, room: MemoryLimit): void {
-    const isLost = ({ row, transactionId: id }: Waiting) =>
-      row === undefined && found.has(id) && found.get(id) === undefined;
-    this.#waiting = this.#waiting.filter((one) => !isLost(one));
+    const lost = new Set([...found.keys()].filter((id) => found.get(id) === undefined));
+    // There may be hundreds of thousands.
+    if (lost.size > 0) {
+      this.#waiting = this.#waiting.filter((one) => one.row || !lost.has(one.transactionId));
+    }
     let isFirst = true;
     for (const one of this.#waiting.slice(0, maxReloaded)) {
       const row = one.row === undefined ? found.get(one.transactionId) : undefined;
@@ -273,7 +278,9 @@ export class RecordQueue {
   }
 
   get #isFull(): boolean {
-    return this.#loaded >= this.#limit.rows || this.#chars >= this.#limit.chars;
+    const { rows, chars } = this.#limit;
+    return this.#loaded >= rows || this.#chars >= chars ||
+      this.#length - this.#loaded >= unloadedPerRow * rows;
   }
 
   /** The memory that accounts which are set apart may use. */

@@ -123,6 +123,19 @@ Deno.test("a record that comes while others are written is none of them, if the 
   assert.equal(queue.isThrough(queue.last), false, "the journal may have the last one");
 });
 
+Deno.test("unloaded records take memory, too: beyond sixty for each in memory, all wait in their order", async () => {
+  const { queue, space, add } = setUp(1);
+  add("a");
+  queue.setApart(await queue.readShared(), 1);
+  queue.setApart(queue.apart[0]!, 1);
+  add(...Array.from({ length: 59 }, () => "b"));
+  assert.deepEqual([space.ids, queue.hasShared], [[], false]);
+  add("c");
+  assert.deepEqual([space.ids, queue.hasShared], [["c"], false]);
+  queue.remove(await queue.load(queue.apart[0]!), 1);
+  assert.equal(queue.hasShared, true);
+});
+
 Deno.test("an unloaded record that the journal can't read is no longer waited for", async () => {
   const { queue } = setUp(4);
   for (const id of ["lost", "lost"]) queue.add(interactionRow(id));

@@ -89,7 +89,7 @@ export interface JournalObserver {
   failing(reason: string): void;
   /** Writes work again. */
   mended(): void;
-  /** Spilled records can't be read back; their file stays for the next start. */
+  /** Records that memory doesn't have can't be read back; their file stays for the next start. */
   lost(records: number): void;
   /** A replayed file had bytes that are not a record. */
   unreadable(found: Unreadable): void;
