@@ -180,20 +180,6 @@ for (const dialect of dialectNames) {
   }
 }
 
-Deno.test("a stream of OpenRouter has its usage without being asked, as OpenRouter's own has", async () => {
-  const ask = async (model: string) => {
-    const messages = [{ role: "user", content: "Hi." }];
-    const answered = await service().post("/chat/v1/chat/completions", {
-      ...{ model, messages, stream: true },
-    });
-    return (await answered.text()).includes('"usage":{');
-  };
-  assert.deepEqual(
-    await Promise.all(["vendor-f/openai/gpt-5-mini", "vendor-b/gpt-4.1"].map(ask)),
-    [true, false],
-  );
-});
-
 function post(path: string, body: unknown = { contents }): Promise<Response> {
   return service().post(path, body);
 }

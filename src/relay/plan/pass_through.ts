@@ -43,9 +43,10 @@ export function* passThrough(
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   let start: StartEvent | undefined;
-  const { label, reportsCost } = target.vendor;
-  // A vendor that reports its cost does so in every stream (OpenRouter).
-  const showsUsage = facts.wantsStreamUsage || reportsCost;
+  const { vendor: { label, reportsCost }, through } = target;
+  // A vendor that reports its cost does so in every stream (OpenRouter). The callers of a virtual
+  // model haven't chosen that vendor, and may read `choices[0]` of every event.
+  const showsUsage = facts.wantsStreamUsage ?? (reportsCost && through === undefined);
   return {
     upstream: dialect,
     sameDialect: true,

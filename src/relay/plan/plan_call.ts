@@ -116,7 +116,7 @@ export async function planCall(
     target: request.target,
     shownModel: shownModel(request),
     mode,
-    showUsage: facts.wantsStreamUsage,
+    showUsage: facts.wantsStreamUsage === true,
     streams: facts.stream,
     jsonArray: request.jsonArray,
     keepAliveMs: deps.keepAliveMs,
