@@ -110,12 +110,16 @@ Deno.test("vendors get no field or item of Codex's that their endpoint refuses",
   } as unknown as PlanDeps;
   const question = { role: "user", content: "Go" };
   const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "sealed" };
+  const said = { role: "assistant", content: "Done" };
   const note = { type: "agent_message", author: "a", content: [{ type: "input_text", text: "N" }] };
   const search = { type: "web_search" };
   for (
     const [body, sent] of [
       [{ input: "Go", tools: [{ ...search, external_web_access: true }] }, { tools: [search] }],
-      [{ input: [question, { ...thought, content: null }] }, { input: [question, thought] }],
+      [
+        { input: [question, { ...thought, content: null }, said] },
+        { input: [question, thought, said] },
+      ],
       [{ input: [question, note] }, { input: [question, { role: "user", content: "N" }] }],
     ] as const
   ) {

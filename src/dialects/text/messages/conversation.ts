@@ -90,8 +90,10 @@ function continuedText(
   });
   const range = locate(bodyText, ["messages"]) as TextRange;
   const isEmpty = (body as { messages: unknown[] }).messages.length === 0;
-  const stored = before.map((one) => JSON.stringify(one)).join(",");
-  const text = isEmpty ? `[${stored}]` : `[${stored},${bodyText.slice(range.start + 1, range.end)}`;
+  const stored = before.map((one) => `${JSON.stringify(one)},`).join("");
+  const text = isEmpty
+    ? JSON.stringify(before)
+    : `[${stored}${bodyText.slice(range.start + 1, range.end)}`;
   return splice(bodyText, [...edits, { ...range, text }]);
 }
 
