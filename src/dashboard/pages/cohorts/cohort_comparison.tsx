@@ -161,9 +161,12 @@ function TestedLine(
       </td>
       <td class="number" data-label="Difference">
         {difference == null ? "–" : signed(difference, show)}
-        {low == null || high == null
-          ? null
-          : <div class="hint">{`${signed(low, show)} to ${signed(high, show)}`}</div>}
+        {low == null || high == null ? null : (
+          <div class="hint">
+            <span class="nowrap">{signed(low, show)} to</span>{" "}
+            <span class="nowrap">{signed(high, show)}</span>
+          </div>
+        )}
       </td>
       <td class="nowrap" data-label="Verdict">
         {verdict(difference, tested.distinguishable, better)}
