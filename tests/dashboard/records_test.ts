@@ -394,7 +394,7 @@ Deno.test("limits, credit and caps are there to read, and what is kept how long"
     const person = other.browser();
     await signIn(person, `invitation=${token}`);
     const seen = (await person.get("/dashboard/settings/limits")).text;
-    assert.match(seen, /granted by the operator\. Calls/, `${role} of ${account}`);
+    assert.match(seen, /granted by the operator\. A correction/, `${role} of ${account}`);
     assert.doesNotMatch(seen, /DATA_DIR|deno task/);
   }
   assert.match((await owner.get("/dashboard/keys")).text, /of \$2\.50 a day/);
