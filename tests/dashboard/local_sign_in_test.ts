@@ -103,6 +103,7 @@ Deno.test("another site's form signs nobody in, with the link's token or without
 });
 
 Deno.test("links are for people who are here; the command says who and until when", async () => {
+  await open(await newLink());
   const unknown = await service().admin("sign-in", "--person", "eve@example.com");
   assert.equal(unknown.exitCode, 1);
   assert.match(unknown.lines[0]!, /^Nobody has the address eve@example\.com/);
