@@ -38,12 +38,18 @@ Deno.test("the bound is the UTF-8 bytes, but for words of small Latin letters, a
     ["HELLO", 5],
     ['{"n":12}', 8],
     ["é漢", 5],
-    // Halves of a pair count as they would alone, which is more than the pair's four bytes.
-    ["😀", 6],
+    ["😀", 4],
     ["\ud800", 3],
   ];
   for (const [text, tokens] of cases) {
     assert.equal(inputTokenBound(text), tokens + vendorOverheadTokens, JSON.stringify(text));
+  }
+});
+
+Deno.test("the bound of a long text is that of its pieces", () => {
+  // Longer than what is read at a time, which ends within a word, or within a pair of surrogates.
+  for (const [text, tokens] of [[". abcd", 4], ["日 x😀", 8]] as const) {
+    assert.equal(inputTokenBound(text.repeat(30_000)), tokens * 30_000 + vendorOverheadTokens);
   }
 });
 
