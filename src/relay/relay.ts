@@ -1,6 +1,7 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
@@ -161,6 +162,7 @@ async function planText(
 ): Promise<Candidates<CallPlan<Meter>>> {
   const { caller, dialect } = request;
   const { step = runAtOnce } = caller;
+  const hosted = await step(() => dialect.hostedWork(request.body));
   let authorized: Promise<void> | undefined;
   const candidates = await eachPossible(
     vendorCalls,
@@ -168,7 +170,7 @@ async function planText(
       planFor(
         deps,
         request,
-        asked,
+        { facts: asked, hosted },
         vendorCall,
         (facts) => authorized ??= requireLeast(deps, request, vendorCall, facts),
       ),
@@ -253,30 +255,32 @@ async function requireLeast(
 async function planFor(
   deps: RelayDeps,
   request: RelayRequest,
-  asked: RequestFacts,
+  asked: { facts: RequestFacts; hosted: HostedWork },
   vendorCall: VendorCallContext,
   mayFetch: (facts: RequestFacts) => Promise<void>,
 ): Promise<TextCandidate> {
   const { caller, dialect, background } = request;
   const { transactionId, target, mode, isManaged } = vendorCall;
   const { step = runAtOnce } = caller;
-  await step(() => refuseSharedState(request, target, isManaged));
+  refuseSharedState(request, asked.hosted, target, isManaged);
   const hasDialect = target.vendor.dialects.includes(dialect.name);
   if (!hasDialect) dialect.conversation?.requireInput?.(request.body);
-  const { tagBlocks } = asked;
+  const { tagBlocks } = asked.facts;
   const sent = { ...request, tagBlocks };
   const continued = await continueConversation(sent, deps.storedResponses, {
     sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
     mayBeVendors: !isManaged && hasDialect,
   });
-  const facts = continued.body === request.body
-    ? asked
-    : withTagsOf(asked, await step(() => dialect.readRequest(continued.body)));
+  const isContinued = continued.body !== request.body;
+  const facts = !isContinued
+    ? asked.facts
+    : withTagsOf(asked.facts, await step(() => dialect.readRequest(continued.body)));
   const planRequest: PlanRequest = {
     transactionId,
     caller,
     dialect,
     facts,
+    hosted: isContinued ? undefined : asked.hosted,
     target,
     mode,
     vendor: request.vendor,
@@ -364,11 +368,11 @@ async function releaseBodies(
  * vendors of their own dialect: another one would answer as if there were no state.
  */
 function refuseSharedState(
-  { dialect, body }: RelayRequest,
+  { dialect }: RelayRequest,
+  { state }: HostedWork,
   { vendor }: ResolvedModel,
   isManaged: boolean,
 ): void {
-  const { state } = dialect.hostedWork(body);
   const hasDialect = vendor.dialects.includes(dialect.name);
   // Refusals that a dialect's clients recover from keep their own form on translated calls; the
   // translation refuses the rest.

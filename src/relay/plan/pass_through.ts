@@ -12,6 +12,19 @@ import type { StreamPlan, TextPlan } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
 import { type PlanRequest, shownModel } from "./plan_call.ts";
 
+type PassedRequest = Pick<
+  PlanRequest,
+  | "dialect"
+  | "body"
+  | "bodyText"
+  | "facts"
+  | "hosted"
+  | "target"
+  | "vendor"
+  | "jsonArray"
+  | "keepNothing"
+>;
+
 /**
  * Plans a call with the same dialect on both sides: bytes are forwarded unchanged and a decoder
  * listens. In the request's text these are changed: the model's name, the usage flag, the tag
@@ -21,10 +34,7 @@ import { type PlanRequest, shownModel } from "./plan_call.ts";
  * repeated, and the model's name is replaced in dialects whose clients compare it.
  */
 export function* passThrough(
-  call: Pick<
-    PlanRequest,
-    "dialect" | "body" | "bodyText" | "facts" | "target" | "vendor" | "jsonArray" | "keepNothing"
-  >,
+  call: PassedRequest,
   { renamed, unsigned }: { renamed?: string | undefined; unsigned?: UnsignedThinking | undefined } =
     {},
 ): Steps<TextPlan> {
@@ -51,7 +61,7 @@ export function* passThrough(
     upstream: dialect,
     sameDialect: true,
     quirks: target.vendor.quirks,
-    hosted: dialect.hostedWork(body),
+    hosted: call.hosted ?? dialect.hostedWork(body),
     requestText,
     plainRequestText: () =>
       dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),

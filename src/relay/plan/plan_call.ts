@@ -9,6 +9,7 @@ import type {
   Target,
   UnsignedThinking,
 } from "../../dialects/kernel/dialect.ts";
+import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
@@ -51,6 +52,8 @@ export interface PlanRequest {
   body: unknown;
   bodyText: string;
   facts: RequestFacts;
+  /** What `body` asks of hosted work, if it has been read already. */
+  hosted?: HostedWork | undefined;
   target: ResolvedModel;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor?: Vendor | undefined;
