@@ -56,6 +56,8 @@ export class FileJournal implements Journal {
   #lastAppendFailed = false;
   #syncing: Promise<void> | undefined;
   #compacting: Promise<void> = Promise.resolve();
+  /** Resolves when the space of all removed files is free. */
+  #freeing: Promise<void> = Promise.resolve();
   readonly #relief: Relief;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -258,8 +260,9 @@ export class FileJournal implements Journal {
     await this.#sync().catch(() => {});
     // In order: a call's end record must not be removed before its begin record.
     while (this.#segments[0]?.isDone) this.#drop(this.#segments[0]);
-    for (const segment of this.#segments) segment.close();
+    await Promise.all(this.#segments.map((segment) => segment.close()));
     this.#segments = [];
+    await this.#freeing;
   }
 
   async #readEnded(segment: Segment, ids: ReadonlySet<string>): Promise<Map<string, SettledCall>> {
@@ -398,6 +401,7 @@ export class FileJournal implements Journal {
       // it.
       this.#drop(segment);
     }
+    await this.#freeing;
   }
 
   /** Retries failed end records; new calls can begin once these are synced. */
@@ -495,7 +499,8 @@ export class FileJournal implements Journal {
 
   /** Throws if the file can't be removed; then it stays in the list. */
   #drop(segment: Segment): void {
-    segment.remove();
+    const freed = segment.remove();
+    this.#freeing = this.#freeing.then(() => freed);
     this.#segments = this.#segments.filter((one) => one !== segment);
     this.#bytes -= segment.bytes;
   }

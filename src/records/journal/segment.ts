@@ -139,25 +139,29 @@ export class Segment {
       await Deno.remove(path).catch(() => {});
       throw thrown;
     }
-    this.#file.close();
+    const replaced = this.#file;
     this.#file = new ReservedFile(this.path, fresh, bytes);
     this.#bytes = bytes;
     this.#isNamed = false;
+    await replaced.close();
     await this.#syncName();
     return before - bytes;
   }
 
-  close(): void {
-    this.#file.close();
+  async close(): Promise<void> {
+    await this.#file.close();
   }
 
-  /** Removes the file. Throws where the folder can't be changed; the file can be removed later. */
-  remove(): void {
+  /**
+   * Removes the file; resolves when its space is free. Throws at once where the folder can't be
+   * changed; the file can be removed later.
+   */
+  remove(): Promise<void> {
     try {
       Deno.removeSync(this.path);
     } catch (thrown) {
       if (!(thrown instanceof Deno.errors.NotFound)) throw thrown;
     }
-    this.#file.close();
+    return this.#file.close();
   }
 }

@@ -6,7 +6,7 @@ export interface SegmentFile {
   syncData(): Promise<void>;
   /** Returns the file's first bytes, even after it was removed. */
   readSync(length: number): Uint8Array<ArrayBuffer>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Makes a file that only its owner can read. */
@@ -56,7 +56,7 @@ export class ReservedFile implements SegmentFile {
   async syncData(): Promise<void> {
     await this.#file.syncData();
     // A removed file still accepts writes, but no later start would find them.
-    if (this.#file.statSync().nlink === 0) throw new Error(`${this.#path} has been removed`);
+    if (this.#isRemoved) throw new Error(`${this.#path} has been removed`);
   }
 
   readSync(length: number): Uint8Array<ArrayBuffer> {
@@ -71,13 +71,22 @@ export class ReservedFile implements SegmentFile {
     return bytes.subarray(0, at);
   }
 
-  close(): void {
+  /**
+   * Freeing the blocks of a removed file takes the disk milliseconds, under load many, so another
+   * thread does it first: the event loop would wait for the last close to do it.
+   */
+  async close(): Promise<void> {
     try {
-      if (this.#reserved > this.#length) this.#file.truncateSync(this.#length);
+      if (this.#isRemoved) await this.#file.truncate();
+      else if (this.#reserved > this.#length) this.#file.truncateSync(this.#length);
     } catch {
       // Zeros do no harm.
     }
     this.#file.close();
+  }
+
+  get #isRemoved(): boolean {
+    return this.#file.statSync().nlink === 0;
   }
 
   #reserve(end: number): void {
