@@ -40,7 +40,7 @@ async function allIsDone(service: DashboardWorld, key: string, ids: Ids): Promis
     const { state, data } = await (await service.fetch(`/api/v1/${path}`, { headers })).json();
     return state ?? data[0].state;
   };
-  const paths = [`evals/${ids.eval}`, "exports?limit=1", `data/requests/${ids.deletion}`];
+  const paths = [`evals/${ids.eval}`, "exports", `data/requests/${ids.deletion}`];
   for (const until = Date.now() + 60_000; paths.length > 0;) {
     const state = await stateAt(paths[0]!);
     if (["done", "ready"].includes(state)) paths.shift();
