@@ -31,12 +31,12 @@ export const budgetRows = {
             ...{ raise_until: "2020-01-01T00:00:00Z", raised_usd: "2" },
           },
         })],
-      ["missing_required_field", /^raised_usd: is missing/, (to) =>
+      ["missing_required_field", /^raised_usd: required; /, (to) =>
         sdk.setBudget({
           ...to,
           body: { on: "account", per: "day", raise_until: "2999-01-01T00:00:00Z" },
         })],
-      ["missing_required_field", /^usd: is missing/, (to) =>
+      ["missing_required_field", /^usd: required; /, (to) =>
         sdk.setBudget({
           ...to,
           body: {

@@ -82,7 +82,7 @@ const accountRows = {
       ],
       [
         "missing_required_field",
-        /^rpm: is missing/,
+        /^rpm: required; /,
         (to) =>
           sdk.updateAccount({ ...to, path: { id: 2 }, body: { tier: "enterprise", burst: 1 } }),
       ],
