@@ -237,7 +237,7 @@ Deno.test("a refusal of x-goog-api-key tells where it is taken", async () => {
     assert.equal(answer.status, 401);
     const { code, message } = (await answer.json()).error;
     assert.equal(code, "missing_api_key");
-    assert.match(message, /^x-goog-api-key: .*generate paths and model lists.*Authorization/);
+    assert.match(message, /^x-goog-api-key: .*generate paths and \/v1\/models.*Authorization/);
     assert.ok(!message.includes(service().key));
   }
   for (const headers of [{}, { "x-goog-api-key": " " }]) {
