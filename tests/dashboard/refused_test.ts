@@ -107,6 +107,7 @@ Deno.test("refused calls are in the error rate, requests about data are not, and
     const { text } = await owner.get("/dashboard/overview?range=24h");
     return /Error rate<\/span><span class="headline">([^<]+)</.exec(text)?.[1];
   };
+  await refused({ id: "ours", body: { model: "nothing", messages }, says: [] });
   const answer = await world().post("/chat/v1/chat/completions", {
     model: "vendor-b/gpt-4.1",
     messages,
