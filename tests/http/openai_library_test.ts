@@ -30,12 +30,14 @@ async function callWhole(way: ChatWay): Promise<void> {
 }
 
 async function callStreamed(way: ChatWay, include: boolean): Promise<void> {
+  // OpenRouter's callers get it unless they decline it.
+  const says = include || way.family.label === "vendor-f";
   const { data: stream, response } = await openai(service(), way.path).chat.completions
     .create({
       model: way.model,
       messages,
       stream: true,
-      ...(include ? { stream_options: { include_usage: true } } : {}),
+      ...(says ? { stream_options: { include_usage: include } } : {}),
     }).withResponse();
   let text = "";
   let finish: string | undefined;
