@@ -57,7 +57,7 @@ export function inputTokenBounds(body: string): InputTokenBounds {
   let inputTokens = vendorOverheadTokens;
   let disguised = 0;
   let at = 0;
-  const media = body.length < minMediaChars ? [] : inlineMedia(body);
+  const media = mayHoldMedia(body) ? inlineMedia(body) : [];
   for (const { start, end, isImage } of media) {
     inputTokens += textBound(body.slice(at, start));
     inputTokens += isImage ? maxImageTokens : Math.ceil((end - start) / 4);
@@ -144,7 +144,19 @@ function* inlineMedia(body: string): Iterable<{ start: number; end: number; isIm
   }
 }
 
-const minMediaChars = 16 * 1024;
+/**
+ * Whether any piece of a text is nothing but base64: media are so long that they contain a whole
+ * piece. Most pieces show within a word that they are not, where the pattern would read all of them.
+ */
+function mayHoldMedia(body: string): boolean {
+  for (let at = 0; at + pieceChars <= body.length; at += pieceChars) {
+    if (!notBase64.test(body.slice(at, at + pieceChars))) return true;
+  }
+  return false;
+}
+
+/** Half of the length that `mediaStart` asks for. */
+const pieceChars = 8_000;
 const notBase64 = /[^\w+/=-]/;
 const mediaStart =
   /"(?:data:[\w.+-]{1,127}\/[\w.+-]{1,127};base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000}/g;

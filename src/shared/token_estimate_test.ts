@@ -75,7 +75,12 @@ Deno.test("an inline image counts as the dearest image at most, a document by it
   assert.ok(bound(`${around}","data":"iVBORw0KGgo`) > 16_000 + 20_000);
 });
 
-Deno.test("media are found whatever their length", () => {
+Deno.test("media are found whatever their length and place", () => {
+  // The shortest that is one, at many places: pieces of the text begin at fixed ones.
+  const shortest = `"iVBORw0KGgo${"A".repeat(16_000)}"`;
+  for (let before = 0; before < 8_100; before += 50) {
+    assert.ok(inputTokenBound(`[${" ".repeat(before)}${shortest}]`) > maxImageTokens, `${before}`);
+  }
   const most = 32 * 1024 * 1024;
   const bounds = (start: string) => inputTokenBounds(`{"data":"${start}${"A".repeat(most)}"}`);
   assert.ok(bounds("iVBORw0KGgo").inputTokens < 18_000);
