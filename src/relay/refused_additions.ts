@@ -1,5 +1,7 @@
 import { parsing } from "../base/heavy_json.ts";
 import type { Step } from "../base/heavy_work.ts";
+import { itemsAt, topLevelMembersSteps } from "../base/json_text.ts";
+import type { Steps } from "../base/steps.ts";
 import { writeJson } from "../base/write_json.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { JsonRecord } from "../dialects/kernel/json.ts";
@@ -67,7 +69,42 @@ export async function leftOutOf(
   const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
   const plain = upstream.withoutRefused(request, refusal);
   if (!plain) return undefined;
-  const text = await step.inSteps(() => writeJson(plain.request));
+  const text = await step.inSteps(() => writeChanged(asked.text, request, plain.request));
   const causes = plain.cause === undefined ? asked.causes : [...asked.causes, plain.cause];
   return { ...asked, text, causes };
+}
+
+/**
+ * Writes `after`, a changed copy of the request `before`, whose text is `text`. What is unchanged, a
+ * field or an item of a list, keeps its text: JavaScript's numbers are less exact than JSON's.
+ */
+function* writeChanged(text: string, before: JsonRecord, after: JsonRecord): Steps<string> {
+  const members = (yield* topLevelMembersSteps(text))!.members;
+  const written: string[] = [];
+  for (const [name, value] of Object.entries(after)) {
+    if (value === undefined) continue;
+    const former = before[name];
+    const { valueStart: start = 0, valueEnd: end = 0 } = members.get(name) ?? {};
+    let valueText: string;
+    if (value === former) valueText = text.slice(start, end);
+    else if (Array.isArray(value) && Array.isArray(former)) {
+      const ranges = yield* itemsAt(text, { start, end });
+      const texts = new Map(
+        ranges.map((range, at) => [former[at], text.slice(range.start, range.end)]),
+      );
+      valueText = yield* writeItems(value, texts);
+    } else valueText = yield* writeJson(value);
+    written.push(`${JSON.stringify(name)}:${valueText}`);
+  }
+  return `{${written.join(",")}}`;
+}
+
+/** Writes a list, in which the items that have a text already keep it. */
+function* writeItems(
+  items: readonly unknown[],
+  texts: ReadonlyMap<unknown, string>,
+): Steps<string> {
+  const written: string[] = [];
+  for (const item of items) written.push(texts.get(item) ?? (yield* writeJson(item)));
+  return `[${written.join(",")}]`;
 }
