@@ -69,17 +69,14 @@ export function resolveReferences(
 ): Item[] {
   const seen = new Set<string>();
   let last: string | undefined;
-  return items.flatMap((item, index) => {
+  return items.flatMap((item) => {
     const id = referenceOf(item);
     const isRepeated = id !== undefined && id === last;
     last = id;
     if (isRepeated) return [];
     // A reference is short and its item long: repeated references would multiply the request.
     if (id !== undefined && seen.has(id)) {
-      throw invalidValue(
-        `input[${index}].id`,
-        `the item '${id.slice(0, 100)}' is referred to twice`,
-      );
+      throw invalidValue("input", `the item '${id.slice(0, 100)}' is referred to twice`);
     }
     if (id !== undefined) seen.add(id);
     return [(id === undefined ? undefined : find(id)) ?? item];

@@ -145,7 +145,7 @@ Deno.test("an item is referred to once: each reference is as long as what it nam
   const question = { role: "user", content: "x" };
   assert.throws(
     () => resolveReferences([reference, question, { id: "fc_1" }], () => call),
-    /input\[2\]\.id: the item 'fc_1' is referred to twice/,
+    /input: the item 'fc_1' is referred to twice/,
   );
 });
 
