@@ -71,9 +71,9 @@ function raisedBy(
   if (raise_until && amount !== undefined) {
     return { nanos: parseUsd(amount, 9), until: momentOf(raise_until) };
   }
-  if (raise_until) throw missingOption("raised_usd", "the limit until raise_until");
+  if (raise_until) throw missingOption("raised_usd", "it is the limit until raise_until");
   if (raised_usd !== undefined) {
-    throw missingOption("raise_until", "how long raised_usd is the limit");
+    throw missingOption("raise_until", "it says until when raised_usd is the limit");
   }
   return raise_until === null ? null : undefined;
 }
