@@ -124,10 +124,25 @@ export function interactionConditions(
   if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   pushAll(conditions, filterConditions("interactions", "i", query.filters ?? {}, bind));
-  if (query.modelNames) {
-    const names = bind(query.modelNames);
-    conditions.push(`(i.model = any(${names}::text[])
-      or i.vendor || '/' || i.model = any(${names}::text[]))`);
-  }
+  if (query.modelNames) conditions.push(namedAsInUsage(query.modelNames, bind));
   return { conditions, values };
+}
+
+/** A query names at most so many vendors one by one, since each makes planning slower. */
+const maxVendorsApart = 20;
+
+/**
+ * Matches names of models as they are at the vendor or in usage. Vendor and model apart, since the
+ * planner has neither statistics nor an index of the joined name.
+ */
+function namedAsInUsage(names: readonly string[], bind: (value: SqlValue) => string): string {
+  const wanted = bind(names);
+  const byVendor = Map.groupBy(names, (name) => name.split("/", 1)[0]!);
+  const atVendors = byVendor.size > maxVendorsApart
+    ? [`i.vendor || '/' || i.model = any(${wanted}::text[])`]
+    : [...byVendor].map(([vendor, its]) => {
+      const models = its.map((name) => name.slice(vendor.length + 1));
+      return `i.vendor = ${bind(vendor)} and i.model = any(${bind(models)}::text[])`;
+    });
+  return `(${[`i.model = any(${wanted}::text[])`, ...atVendors].join(" or ")})`;
 }

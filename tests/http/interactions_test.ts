@@ -124,11 +124,13 @@ Deno.test("a model is found by its name in usage, in lists and in exports", asyn
   const every = await listed("", 50);
   assert.deepEqual(await listed(names.map((name) => `model=${name}`).join("&"), 5), every);
   const own = await listed("model=gpt-4.1", 5);
+  const unknown = Array.from({ length: 30 }, (_, n) => `model=v${n}/gpt-4.1`).join("&");
   for (
     const query of [
       "model=vendor-b/gpt-4.1",
       "model=vendor-b/gpt-4.1&model=gpt-4.1",
       "model=vendor-b/gpt-4.1&vendor=openai",
+      `model=vendor-b/gpt-4.1&${unknown}`,
     ]
   ) assert.deepEqual(await listed(query, 5), own, query);
   for (const query of ["model=vendor-c/gpt-4.1", "model=vendor-b/gpt-4.1&vendor=vendor-c"]) {

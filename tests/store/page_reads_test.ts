@@ -102,6 +102,16 @@ const reads: Reads = {
     2 * page,
     ({ analytics }) => analytics.page({ ...list, filters: { model: ["model 3", "model 4"] } }),
   ],
+  "list by another vendor's model": [
+    page,
+    ({ analytics }) =>
+      analytics.page({
+        ...list,
+        start: new Date(end - 90 * day),
+        filters: { model: ["model 0", "vendor-z/model 0"] },
+        modelNames: ["vendor-z/model 0"],
+      }),
+  ],
   "list by app": filtered({ app: ["app 3"] }),
   "list by flow": filtered({ flow: ["flow 2"] }),
   "list by cohort": filtered({ cohort_id: ["cohort 7"] }),
