@@ -202,6 +202,8 @@ export class RecordQueue {
   #last = 0;
   /** Number of the oldest spilled record, or a smaller one. */
   #firstSpilled = 0;
+  /** How many records that came since then, at most, weren't spilled. */
+  #notSpilled = 0;
   #lastRemoved: Date | undefined;
   // Of all groups; a record that comes must not cost time in proportion to their number.
   #length = 0;
@@ -292,21 +294,24 @@ export class RecordQueue {
     const { spilled } = this;
     const number = ++this.#last;
     if ((spilled > 0 || this.#isFull) && this.#space?.spill(row.transactionId)) {
-      if (spilled === 0) this.#firstSpilled = number;
+      if (spilled === 0) {
+        this.#firstSpilled = number;
+        this.#notSpilled = 0;
+      }
       return;
     }
+    this.#notSpilled++;
     this.#put(number, row);
   }
 
   /** Returns the shared group; if it is empty, with spilled records, as long as memory has room. */
   async readShared(): Promise<RecordGroup> {
     if (this.#shared.length === 0 && this.spilled > 0 && !this.#isFull) {
-      for (const row of await this.#space!.readSpilled()) {
-        this.#put(this.#firstSpilled, row);
-        // After a failed sync the journal has some records twice, so more come than were spilled.
-        // One that comes while these are written must stand behind them.
-        this.#firstSpilled = Math.min(this.#firstSpilled + 1, this.#last);
-      }
+      for (const row of await this.#space!.readSpilled()) this.#put(this.#firstSpilled, row);
+      // After a failed sync the journal has some records twice, so the numbers of those that it
+      // still has follow from how many they are at most, not from how many were read back.
+      const first = this.#last + 1 - this.spilled - this.#notSpilled;
+      this.#firstSpilled = Math.min(Math.max(this.#firstSpilled, first), this.#last);
     }
     return this.#shared;
   }
@@ -314,7 +319,13 @@ export class RecordQueue {
   /** Makes sure that a group's oldest record is in memory, unless it can't be read any more. */
   async load(group: RecordGroup): Promise<RecordGroup> {
     if (this.#space && group.length > 0 && group.oldest?.row === undefined) {
+      const { number } = group.oldest!;
       const found = await this.#space.reload(group.unloadedIds);
+      // After a failed sync one that can't be read may be among the spilled records, anywhere.
+      if (this.spilled > 0 && [...found.values()].includes(undefined)) {
+        this.#firstSpilled = Math.min(this.#firstSpilled, number);
+        this.#notSpilled = Infinity;
+      }
       this.#counting(group, () => group.load(found, this.#apartRoom));
       if (group.length === 0) this.#drop(group);
     }

@@ -6,14 +6,15 @@ import { RecordQueue, weigh } from "./record_queue.ts";
 /** A queue with little room in memory, by default for two records, and a journal for the others. */
 function setUp(room = 2) {
   const rows = new Map(["a", "b", "c", "d", "e"].map((id) => [id, interactionRow(id)]));
-  const space = { ids: [] as string[], takes: true };
+  const readAll = () => Promise.resolve(space.ids.splice(0).map((id) => rows.get(id)!));
+  const space = { ids: [] as string[], takes: true, read: readAll };
   const queue = new RecordQueue({
     admit() {},
     spill: (id) => space.takes && space.ids.push(id) > 0,
     get spilled() {
       return space.ids.length;
     },
-    readSpilled: () => Promise.resolve(space.ids.splice(0).map((id) => rows.get(id)!)),
+    readSpilled: () => space.read(),
     unload: () => space.takes,
     reload: (ids) =>
       Promise.resolve(new Map(ids.map((id) => [id, id === "lost" ? undefined : rows.get(id)]))),
@@ -121,6 +122,47 @@ Deno.test("a record that comes while others are written is none of them, if the 
   assert.deepEqual(await first(), ["a"]);
   space.ids.push("e");
   assert.equal(queue.isThrough(queue.last), false, "the journal may have the last one");
+});
+
+Deno.test("a wait for a spilled record lasts until it is read back, if the journal has others twice", async () => {
+  const { queue, space, add, first } = setUp(2);
+  add("a", "b", "c", "d", "e");
+  // Three files: of the first, two records were in memory all the time.
+  const files = [["a", "b", "c"], ["d"], ["e"]];
+  const read = () => {
+    const [ids = []] = files.splice(0, 1);
+    space.ids = files.flat();
+    return Promise.resolve(ids.map((id) => interactionRow(id)));
+  };
+  space.ids = files.flat();
+  space.read = read;
+  queue.remove(await queue.readShared(), 2);
+  assert.equal((await first()).length, 3);
+  queue.remove(await queue.readShared(), 3);
+  assert.deepEqual([queue.isThrough(3), queue.isThrough(4)], [true, false]);
+  queue.remove(await queue.readShared(), 1);
+  assert.deepEqual([queue.isThrough(4), queue.isThrough(5)], [true, false]);
+  queue.remove(await queue.readShared(), 1);
+  assert.deepEqual([queue.waiting, queue.isThrough(5)], [0, true]);
+});
+
+Deno.test("a wait for an unloaded record lasts until it is read back, if it was spilled meanwhile", async () => {
+  const { queue, space, add } = setUp(4);
+  queue.add(interactionRow("lost"));
+  queue.add(interactionRow("lost"));
+  queue.setApart(await queue.readShared(), 2);
+  queue.setApart(queue.apart[0]!, 2);
+  // Of other accounts, which fill the memory.
+  for (const id of ["a", "b", "c", "d"]) queue.add(interactionRow(id, { accountId: 2 }));
+  add("e");
+  assert.deepEqual(space.ids, ["e"]);
+  // Written again after a failed sync.
+  space.ids.push("a");
+  await queue.load(queue.apart[0]!);
+  assert.deepEqual([queue.apart, queue.isThrough(1)], [[], false]);
+  queue.remove(await queue.readShared(), 4);
+  queue.remove(await queue.readShared(), 2);
+  assert.deepEqual([queue.waiting, queue.isThrough(7)], [0, true]);
 });
 
 Deno.test("unloaded records take memory, too: beyond sixty for each in memory, all wait in their order", async () => {

@@ -145,10 +145,7 @@ class QueueRecorder implements Recorder {
   record(interaction: SettledCall): void {
     this.#queue.add(interaction);
     if (this.#isFull()) this.#writeNow();
-    if (this.#writing || this.#closed) return;
-    this.#writing = true;
-    // Records of the same turn of the event loop go in one batch.
-    queueMicrotask(() => void this.#run());
+    this.#start();
   }
 
   async drain(accounts: Drained = "all", signal?: AbortSignal): Promise<void> {
@@ -167,6 +164,8 @@ class QueueRecorder implements Recorder {
     this.#waiters.set(accounts, waiters.add(waiter));
     signal?.addEventListener("abort", () => waiters.delete(waiter) && reject(signal.reason));
     this.#writeNow();
+    // After a failed sync the journal has records that are stored already once more.
+    this.#start();
     await promise;
   }
 
@@ -176,6 +175,13 @@ class QueueRecorder implements Recorder {
 
   close(): void {
     this.#closed = true;
+  }
+
+  #start(): void {
+    if (this.#writing || this.#closed) return;
+    this.#writing = true;
+    // Records of the same turn of the event loop go in one batch.
+    queueMicrotask(() => void this.#run());
   }
 
   /** Writes until nothing waits, through outages of the store. */

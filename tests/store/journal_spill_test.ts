@@ -262,3 +262,18 @@ spilling("records that only the journal has outlive its compaction", async (worl
   await until(() => recorder.waiting === 0);
   assert.deepEqual(stored, ["call-first", ...names(20)]);
 });
+
+spilling(
+  "a read comes back though no call does, where the journal has a record twice",
+  async (world) => {
+    const { journal, recorder, stored, call } = world;
+    call("call-first");
+    await recorder.drain();
+    // As after a failed sync, without a word to the recorder.
+    journal.begin(begun("call-second"));
+    void journal.end(ended("call-second"));
+    assert.ok(journal.spill("call-second"));
+    await recorder.drain();
+    assert.deepEqual([stored, recorder.waiting], [["call-first", "call-second"], 0]);
+  },
+);
