@@ -11,6 +11,7 @@ import type { ReadMeasure } from "../shared/metrics.ts";
 import type { ExportEraser } from "./deletion.ts";
 import { Deletions } from "./deletions.ts";
 import { createErasures, type ErasureIndex } from "./erasures.ts";
+import { restoreTombstones } from "./store/restore_tombstones.ts";
 import { covers } from "./tombstone.ts";
 import { createDeletions } from "./store/deletions.ts";
 import { createTombstoneFile } from "./store/tombstone_file.ts";
@@ -95,12 +96,7 @@ export function createErasureServices(options: ErasureOptions) {
     /** Before the first call: applies what a restored store has lost, and keeps what others have. */
     async restoreTombstones(otherDirs: readonly string[]) {
       for (const directory of otherDirs) await file.add(await fileIn(directory).read());
-      for (const tombstone of await file.read()) {
-        if (!await store.restore(tombstone)) continue;
-        log.warn("a deletion that the database had lost is applied again", {
-          deletion: tombstone.deletionId,
-        });
-      }
+      await restoreTombstones(store, await file.read(), log);
     },
     erasures,
     vacuum,

@@ -40,6 +40,8 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a deletion failed": "deletion.failed",
   "a deletion is done": "deletion.done",
   "a deletion that the database had lost is applied again": "deletion.applied_again",
+  "the start waits for a deletion whose rows another session has locked":
+    "deletion.locked_at_start",
   "old payloads erased": "retention.payloads_erased",
   "old usage rows erased": "retention.usage_erased",
   "old rejected records erased": "retention.rejected_erased",

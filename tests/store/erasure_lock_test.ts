@@ -1,6 +1,7 @@
 /** Writers of records and deletions take turns. */
 import assert from "@std/assert";
 import { lockForWriting } from "../../src/database/erasure_lock.ts";
+import { restoreTombstones } from "../../src/erasure/store/restore_tombstones.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { onPostgres } from "../support/databases.ts";
 import { untilWaiting } from "../support/lock_queue.ts";
@@ -87,3 +88,33 @@ for (const isApart of [false, true]) {
     },
   );
 }
+
+onPostgres(
+  "a start waits for the locked row of a deletion that it applies again",
+  async (database) => {
+    const account = await newAccount(database);
+    const store = storeOf(database);
+    const wanted = request(account, { userIds: ["ann"] });
+    const tombstone = await store.add(wanted, "claimed");
+    await store.finish(wanted.deletionId);
+    await database.query("delete from tombstones");
+    const warned: string[] = [];
+    let isRestored = false;
+    const restoring = await database.transaction(async (tx) => {
+      await tx.query("select from deletions for update");
+      const all = restoreTombstones(store, [tombstone], { warn: (line) => void warned.push(line) });
+      // The caller awaits it later.
+      all.then(() => isRestored = true, () => {});
+      while (warned.length === 0) await tx.query("select pg_sleep(0.1)");
+      await tx.query("select pg_sleep(1.5)");
+      assert.equal(isRestored, false);
+      return { all };
+    });
+    await within(10_000, restoring.all);
+    assert.deepEqual(warned, [
+      "the start waits for a deletion whose rows another session has locked",
+      "a deletion that the database had lost is applied again",
+    ]);
+    assert.equal((await store.find(account, wanted.deletionId))?.state, "queued");
+  },
+);
