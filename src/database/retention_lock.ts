@@ -1,5 +1,6 @@
 import type { Database, Queryable, SqlValue } from "./database.ts";
 import { lockForWriting } from "./erasure_lock.ts";
+import { codeOf, lockNotAvailable } from "./postgres/faults.ts";
 
 /** Key of the advisory lock of retention: one process at a time erases old rows. */
 const retentionLock = 7_305_112_604_913;
@@ -42,6 +43,22 @@ export async function eraseAlone<T>(
 }
 
 /**
+ * Returns the number of rows that a step of `eraseAlone` changes; undefined if another session has
+ * locked them or their table. They are left to the next time, so that other tables don't wait.
+ */
+export async function eraseUnlocked(
+  database: Database,
+  step: (tx: Queryable) => Promise<number>,
+): Promise<number | undefined> {
+  try {
+    return await eraseAlone(database, step);
+  } catch (thrown) {
+    if (codeOf(thrown) === lockNotAvailable) return undefined;
+    throw thrown;
+  }
+}
+
+/**
  * Deletes the rows of a table that are older than the limit, in batches, and leaves those that others
  * have locked to the next time. Returns the number of deleted rows.
  */
@@ -53,10 +70,10 @@ export async function deleteBefore(
   const statement = `delete from ${table} where ctid = any(array(
     select ctid from ${table} where created_at < $1 limit $2 for update skip locked))`;
   for (let sum = 0;;) {
-    const count = await eraseAlone(
+    const count = await eraseUnlocked(
       database,
       (tx) => countChanged(tx, statement, [limit, batchRows]),
-    );
+    ) ?? 0;
     sum += count;
     if (count < batchRows) return sum;
   }

@@ -198,6 +198,24 @@ onPostgres("one process erases at a time", async (database, open) => {
 });
 
 onPostgres(
+  "a table that is locked keeps its old rows, and no other table does",
+  async (database, open) => {
+    await fill(database);
+    const other = await open();
+    const retention = createRetention(other, createAnalyticsStore(other));
+    await database.transaction(async (tx) => {
+      await tx.query("lock table background_calls");
+      const payloads = await retention.erasePayloads(limit);
+      assert.ok(payloads && payloads.storedReasoning > 0, JSON.stringify(payloads));
+    });
+    assert.deepEqual(await ids(database, "kept_reasoning"), ["kept", "young"]);
+    assert.equal((await ids(database, "background_calls")).length, 6);
+    await retention.erasePayloads(limit);
+    assert.deepEqual(await ids(database, "background_calls"), ["kept", "young"]);
+  },
+);
+
+onPostgres(
   "a partition that is being read is emptied, and dropped later",
   async (database, open) => {
     await fill(database);

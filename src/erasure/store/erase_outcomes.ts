@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { countChanged, eraseAlone } from "../../database/retention_lock.ts";
+import { countChanged, eraseUnlocked } from "../../database/retention_lock.ts";
 import type { AnalyticsTransaction, CallKey } from "../../records/analytics_store.ts";
 import type { ErasureScope } from "../tombstone.ts";
 import { Bound, condition } from "./erasure_sql.ts";
@@ -63,6 +63,7 @@ export async function unlinkOutcomes(main: Database, limit: Date): Promise<void>
         and (session_id is not null or transaction_id is not null) limit $2
       for update skip locked))`;
   for (let changed = stepRows; changed === stepRows;) {
-    changed = await eraseAlone(main, (tx) => countChanged(tx, statement, [limit, stepRows]));
+    const values = [limit, stepRows];
+    changed = await eraseUnlocked(main, (tx) => countChanged(tx, statement, values)) ?? 0;
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { eraseAlone } from "../../database/retention_lock.ts";
+import { eraseUnlocked } from "../../database/retention_lock.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 
 /** Interactions whose results are checked in one step. */
@@ -30,12 +30,14 @@ export async function eraseResults(
     const young = await analytics.idsSince(ids, limit);
     const old = ids.filter((id) => !young.has(id));
     if (old.length === 0) continue;
-    sum += await eraseAlone(main, async (tx) => {
+    const count = await eraseUnlocked(main, async (tx) => {
       const changed = await tx.query(
         `${change} where transaction_id = any($1::text[]) ${still} returning 1 as one`,
         [old],
       );
       return changed.length;
     });
+    if (count === undefined) return sum;
+    sum += count;
   }
 }

@@ -3,7 +3,7 @@ import type { StoredMonth } from "../../erasure/retention.ts";
 import type { ErasedPartitions } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
-import { eraseAlone } from "../../database/retention_lock.ts";
+import { eraseAlone, eraseUnlocked } from "../../database/retention_lock.ts";
 import { startOfMonth } from "../../shared/time_span.ts";
 import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
 
@@ -208,7 +208,7 @@ async function deleteRows(
   const step = batchBlocks[table];
   let sum = 0;
   for (let from = 0; from < blocks; from += step) {
-    sum += await eraseAlone(database, async (tx) => {
+    const count = await eraseUnlocked(database, async (tx) => {
       // Rows that are being repriced or refunded, in another order, are left to the next run.
       const rows = await tx.query(
         `delete from ${partition} where ctid = any(array(
@@ -220,6 +220,8 @@ async function deleteRows(
       if (table === "interactions") await countErased(tx, rows);
       return rows.length;
     });
+    if (count === undefined) return sum;
+    sum += count;
   }
   return sum;
 }
