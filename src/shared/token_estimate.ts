@@ -145,8 +145,8 @@ function* inlineMedia(body: string): Iterable<{ start: number; end: number; isIm
 }
 
 /**
- * Whether any piece of a text is nothing but base64: media are so long that they contain a whole
- * piece. Most pieces show within a word that they are not, where the pattern would read all of them.
+ * Whether any piece of a text is nothing but base64. Media are long enough to fill a whole piece. Of
+ * other text this reads a word or so per piece, where the pattern would read all of it.
  */
 function mayHoldMedia(body: string): boolean {
   for (let at = 0; at + pieceChars <= body.length; at += pieceChars) {
