@@ -1,3 +1,4 @@
+import { itemsAt, type TextRange } from "./json_text.ts";
 import type { Steps } from "./steps.ts";
 
 /** Approximate number of UTF-16 units per step. */
@@ -8,6 +9,23 @@ export function* writeJson(value: unknown): Steps<string> {
   const pieces: string[] = [];
   yield* write(value, pieces);
   return pieces.join("");
+}
+
+/**
+ * Writes a list in place of another, whose items are `former` and whose text is at `range`. Items of
+ * both keep their text: JavaScript's numbers are less exact than JSON's.
+ */
+export function* rewriteItems(
+  text: string,
+  range: TextRange,
+  former: readonly unknown[],
+  items: readonly unknown[],
+): Steps<string> {
+  const ranges = yield* itemsAt(text, range);
+  const texts = new Map(ranges.map(({ start, end }, at) => [former[at], text.slice(start, end)]));
+  const written: string[] = [];
+  for (const item of items) written.push(texts.get(item) ?? (yield* writeJson(item)));
+  return `[${written.join(",")}]`;
 }
 
 function* write(value: unknown, pieces: string[]): Steps<void> {

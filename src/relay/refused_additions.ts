@@ -1,8 +1,8 @@
 import { parsing } from "../base/heavy_json.ts";
 import type { Step } from "../base/heavy_work.ts";
-import { itemsAt, topLevelMembersSteps } from "../base/json_text.ts";
+import { topLevelMembersSteps } from "../base/json_text.ts";
 import type { Steps } from "../base/steps.ts";
-import { writeJson } from "../base/write_json.ts";
+import { rewriteItems, writeJson } from "../base/write_json.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { JsonRecord } from "../dialects/kernel/json.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
@@ -88,23 +88,9 @@ function* writeChanged(text: string, before: JsonRecord, after: JsonRecord): Ste
     let valueText: string;
     if (value === former) valueText = text.slice(start, end);
     else if (Array.isArray(value) && Array.isArray(former)) {
-      const ranges = yield* itemsAt(text, { start, end });
-      const texts = new Map(
-        ranges.map((range, at) => [former[at], text.slice(range.start, range.end)]),
-      );
-      valueText = yield* writeItems(value, texts);
+      valueText = yield* rewriteItems(text, { start, end }, former, value);
     } else valueText = yield* writeJson(value);
     written.push(`${JSON.stringify(name)}:${valueText}`);
   }
   return `{${written.join(",")}}`;
-}
-
-/** Writes a list, in which the items that have a text already keep it. */
-function* writeItems(
-  items: readonly unknown[],
-  texts: ReadonlyMap<unknown, string>,
-): Steps<string> {
-  const written: string[] = [];
-  for (const item of items) written.push(texts.get(item) ?? (yield* writeJson(item)));
-  return `[${written.join(",")}]`;
 }

@@ -5,6 +5,8 @@ import {
   splice,
   type TextRange,
 } from "../../../base/json_text.ts";
+import { finish } from "../../../base/steps.ts";
+import { rewriteItems } from "../../../base/write_json.ts";
 import { missingField } from "../../../shared/fault.ts";
 import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -85,10 +87,12 @@ export const conversation: Conversation = {
 };
 
 function withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): BodyAndText {
+  const request = body as JsonRecord;
   const range = locate(bodyText, ["input"]) as TextRange;
+  const text = finish(rewriteItems(bodyText, range, request.input as Item[], input));
   return {
-    body: { ...body as JsonRecord, input },
-    bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
+    body: { ...request, input },
+    bodyText: splice(bodyText, [{ ...range, text }]),
   };
 }
 

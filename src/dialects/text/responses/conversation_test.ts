@@ -104,3 +104,19 @@ Deno.test("an item of an unknown type gets an id of its own in a list, whatever 
   for (const id of ids) assert.match(id, /^item_[0-9a-f]{32}$/);
   assert.equal(new Set(ids).size, types.length);
 });
+
+Deno.test("items in which nothing is sealed or resolved keep their text", () => {
+  const tool =
+    '{"type":"additional_tools","tools":[{"parameters":{"maximum":18446744073709551615}}]}';
+  const request = (first: string) => {
+    const bodyText = `{"model":"m","input":[${first},${tool}]}`;
+    return { body: JSON.parse(bodyText), bodyText };
+  };
+  const thought = '{"type":"reasoning","id":"rs_1","summary":[]}';
+  const sealed = '{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"S"}';
+  const answer = { id: "resp_1", output: [JSON.parse(sealed)] };
+  const reference = '{"type":"item_reference","id":"rs_1"}';
+  const { bodyText } = request(sealed);
+  assert.equal(conversation.sealInput(request(thought), () => "S").bodyText, bodyText);
+  assert.equal(conversation.resolve(request(reference), [answer]).bodyText, bodyText);
+});
