@@ -1,7 +1,7 @@
 import { parseExactly } from "../base/exact_json.ts";
 import { OptionError } from "../shared/fault.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
-import type { ApiKey } from "./api_key.ts";
+import type { ApiKey, ApiKeyChange } from "./api_key.ts";
 
 /**
  * Settings that a key gives its calls, since coding agents send no headers or tags of their own.
@@ -86,10 +86,14 @@ export function missingCap(
 }
 
 /** Throws `invalid_value` if a change leaves a key in a state in which it couldn't be created. */
-export function refuseUncapped(changed: CappedKey): void {
+export function refuseUncapped(
+  changed: CappedKey,
+  { capDayNanos }: Pick<ApiKeyChange, "capDayNanos">,
+): void {
   const lack = missingCap(changed);
   if (lack === undefined) return;
-  throw new OptionError("cap_day_usd", `the key has expected_output_tokens, so it needs ${lack}`);
+  const field = capDayNanos === undefined ? "cap_month_usd" : "cap_day_usd";
+  throw new OptionError(field, `the key has expected_output_tokens, so it needs ${lack}`);
 }
 
 /** The error for a name in an option that leads to no model; `entry` says where in the option. */

@@ -203,6 +203,8 @@ Deno.test("a key that expects less than a call may cost keeps a cap", async () =
   const moved = await change({ cap_day_usd: null, cap_month_usd: "2" });
   assert.deepEqual([moved.status, moved.json.cap_day_usd], [200, null]);
   assert.notEqual(moved.json.name, "free");
+  const last = await change({ cap_month_usd: null });
+  assert.match(last.json.error.message, /^cap_month_usd: the key has expected_output_tokens, /);
 });
 
 Deno.test("parallel calls of an agent need what they are expected to cost", async () => {

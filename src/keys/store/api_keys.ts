@@ -63,9 +63,10 @@ export function createApiKeys(database: Database): ApiKeyStore {
 export async function changeKey(
   tx: Queryable,
   id: string,
-  { name, capDayNanos, capMonthNanos }: ApiKeyChange,
+  change: ApiKeyChange,
   accountId: number | null = null,
 ): Promise<ApiKey | undefined> {
+  const { name, capDayNanos, capMonthNanos } = change;
   const [row] = await tx.query(
     `update api_keys set name = coalesce($2::text, name),
        cap_day_nanos = case when $3 then $4::bigint else cap_day_nanos end,
@@ -85,7 +86,7 @@ export async function changeKey(
   );
   if (!row) return undefined;
   const changed = readKey(row);
-  refuseUncapped(changed);
+  refuseUncapped(changed, change);
   return changed;
 }
 

@@ -23,7 +23,7 @@ const reasons: readonly RegExp[] = [
   // Fields that need or exclude each other.
   /: required; |: give (at least one|either|start_date)|: the limits of \w+ are fixed/,
   /^confirm: must be true|: (jsonl|csv) takes exactly one table/,
-  /^expected_output_tokens: needs a daily or monthly cap/,
+  /^expected_output_tokens: needs a daily or monthly cap|: the key has expected_output_tokens, /,
   /: the end is not after the start|: the last day is before the first|: expected a time after since|: the id is there twice/,
   /\.model: '.*' is targets\[\d+\]\.model already/,
   // What exists, what this service has, and what time it is.
