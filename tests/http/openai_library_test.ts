@@ -30,14 +30,12 @@ async function callWhole(way: ChatWay): Promise<void> {
 }
 
 async function callStreamed(way: ChatWay, include: boolean): Promise<void> {
-  // OpenRouter's callers get it unless they decline it.
-  const says = include || way.family.label === "vendor-f";
   const { data: stream, response } = await openai(service(), way.path).chat.completions
     .create({
       model: way.model,
       messages,
       stream: true,
-      ...(says ? { stream_options: { include_usage: include } } : {}),
+      ...(include ? { stream_options: { include_usage: true } } : {}),
     }).withResponse();
   let text = "";
   let finish: string | undefined;

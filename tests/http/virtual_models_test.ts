@@ -320,21 +320,3 @@ Deno.test("a changed file counts within five seconds; a wrong one changes nothin
   assert.match(said()!, /fresh\.targets\[0\]\.model: unknown model 'gpt-4'/);
   assert.deepEqual(seen((await ask("fresh")).row), ["fresh", "vendor-b", "gpt-4.1"]);
 });
-
-Deno.test("a stream of OpenRouter has its usage where its caller chose OpenRouter and didn't decline it", async () => {
-  const named = "vendor-f/openai/gpt-5-mini";
-  await set("routed", { targets: [named] });
-  const hasUsage = async (model: string, more: object = {}) => {
-    const body = { model, messages, stream: true, ...more };
-    const answer = await service().post("/chat/v1/chat/completions", body);
-    return (await answer.text()).includes('"usage":{');
-  };
-  const declined = { stream_options: { include_usage: false } };
-  assert.deepEqual(
-    await Promise.all([
-      ...[hasUsage(named), hasUsage(named, declined), hasUsage("routed")],
-      ...[hasUsage("routed", { usage: { include: true } }), hasUsage("vendor-b/gpt-4.1")],
-    ]),
-    [true, false, false, true, false],
-  );
-});

@@ -400,8 +400,8 @@ export interface RequestFacts {
   /** As the caller wrote it. */
   model: string;
   stream: boolean;
-  /** Whether the caller wants its stream's usage, if it says so; true in dialects that report it. */
-  wantsStreamUsage: boolean | undefined;
+  /** Whether the caller asked for usage in its stream; true in dialects that always report it. */
+  wantsStreamUsage: boolean;
   endUser: string | undefined;
   /** The field that names the end user. */
   endUserField?: string;

@@ -53,10 +53,7 @@ export function* passThrough(
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   let start: StartEvent | undefined;
-  const { vendor: { label, reportsCost }, through } = target;
-  // A vendor that reports its cost does so in every stream (OpenRouter). The callers of a virtual
-  // model haven't chosen that vendor, and may read `choices[0]` of every event.
-  const showsUsage = facts.wantsStreamUsage ?? (reportsCost && through === undefined);
+  const { label } = target.vendor;
   return {
     upstream: dialect,
     sameDialect: true,
@@ -82,7 +79,7 @@ export function* passThrough(
           start ??= events.find((one) => one.type === "start");
           if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
-          const hidden = usageOnly && !showsUsage;
+          const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
           return { events, sent: hidden ? undefined : bytes };
         },

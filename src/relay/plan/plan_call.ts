@@ -119,7 +119,7 @@ export async function planCall(
     target: request.target,
     shownModel: shownModel(request),
     mode,
-    showUsage: facts.wantsStreamUsage === true,
+    showUsage: facts.wantsStreamUsage,
     streams: facts.stream,
     jsonArray: request.jsonArray,
     keepAliveMs: deps.keepAliveMs,

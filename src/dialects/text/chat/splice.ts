@@ -16,15 +16,10 @@ import { splicer, storeEdits } from "../../kernel/splice_request.ts";
 import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
 import type { ToolDemand } from "../../kernel/tool_demand.ts";
 
-/** OpenRouter's clients ask for a stream's usage with `usage`. */
-function wantsUsage({ stream_options: options, usage }: JsonRecord): boolean | undefined {
-  const { include_usage: asked } = asRecord(options);
-  return asRecord(usage).include === true || (typeof asked === "boolean" ? asked : undefined);
-}
-
 /** Returns what the gateway must know about a chat request; `body` has passed the contract. */
 export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
+  const options = asRecord(request.stream_options);
   const choices = typeof request.n === "number" ? request.n : 1;
   const bounds = [request.max_completion_tokens, request.max_tokens].filter((one) =>
     typeof one === "number"
@@ -32,7 +27,8 @@ export function readRequest(body: unknown): RequestFacts {
   return {
     model: String(request.model),
     stream: request.stream === true,
-    wantsStreamUsage: wantsUsage(request),
+    // OpenRouter's clients ask for it with `usage`.
+    wantsStreamUsage: options.include_usage === true || asRecord(request.usage).include === true,
     ...readSafetyUser(request),
     maxOutputTokens: bounds.length > 0 ? greatest(bounds) * choices : undefined,
     ...(hasOlderLimit(request) ? { limitRename: "max_tokens=max_completion_tokens" } : {}),

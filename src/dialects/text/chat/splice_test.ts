@@ -37,7 +37,7 @@ Deno.test("a plain request has plain facts", () => {
   assert.deepEqual(facts({}), {
     model: "m",
     stream: false,
-    wantsStreamUsage: undefined,
+    wantsStreamUsage: false,
     endUser: undefined,
     maxOutputTokens: undefined,
     choices: 1,
@@ -82,15 +82,15 @@ Deno.test("an output limit gets its newer name where the model refuses the older
   assert.equal(spliced(older, "m"), older);
 });
 
-const flags: [Record<string, unknown>, boolean, boolean | undefined][] = [
-  [{ stream: true }, true, undefined],
-  [{ stream: null }, false, undefined],
-  [{ stream: true, stream_options: null }, true, undefined],
-  [{ stream: true, stream_options: {} }, true, undefined],
+const flags: [Record<string, unknown>, boolean, boolean][] = [
+  [{ stream: true }, true, false],
+  [{ stream: null }, false, false],
+  [{ stream: true, stream_options: null }, true, false],
+  [{ stream: true, stream_options: {} }, true, false],
   [{ stream: true, stream_options: { include_usage: false } }, true, false],
-  [{ stream: true, stream_options: { include_usage: null } }, true, undefined],
+  [{ stream: true, stream_options: { include_usage: null } }, true, false],
   [{ stream: true, stream_options: { include_usage: true } }, true, true],
-  [{ stream: true, usage: { include: false } }, true, undefined],
+  [{ stream: true, usage: { include: false } }, true, false],
   [{ stream: true, usage: { include: true } }, true, true],
 ];
 for (const [body, stream, usage] of flags) {
