@@ -93,15 +93,18 @@ function numberOf(value: unknown): number | undefined {
 
 /**
  * Returns the size and quality that an image's price depends on, from the answer or else from the
- * request. If neither states a size, DALL·E uses its default; other models choose.
+ * request. Where neither states them, DALL·E uses its defaults; other models choose.
  */
 function pricedKindOf(model: string, ...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
   const stated = (name: string) =>
     sources.map((one) => asString(one[name])).find((value) =>
       value !== undefined && value !== "auto"
     );
-  const size = stated("size") ?? (/^(.*\/)?dall-e-/.test(model) ? "1024x1024" : undefined);
-  return defined({ size, quality: stated("quality") });
+  const [, version] = /^(?:.*\/)?dall-e-(\d)/.exec(model) ?? [];
+  const size = stated("size") ?? (version === undefined ? undefined : "1024x1024");
+  // Only DALL·E 3 has qualities.
+  const quality = stated("quality") ?? (version === "3" ? "standard" : undefined);
+  return defined({ size, quality });
 }
 
 class ImageReader extends JsonAnswerReader {

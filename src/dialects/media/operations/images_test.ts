@@ -1,6 +1,7 @@
 import type { AnswerEnding } from "../../kernel/operation.ts";
 import assert from "@std/assert";
 import { eventOf, priceOf, readerOf } from "../../../../tests/support/operation_request.ts";
+import { costOf } from "../../../pricing/pricing.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { imageGenerations, readImageUsage } from "./images.ts";
 
@@ -44,7 +45,25 @@ Deno.test("with a price by the picture the answer itself says what it came to", 
   const price = priceOf({ perImage: { "1792x1024": 80_000_000n } } as never);
   const { usage, basis } = reader.outcome({ isComplete: true, price })!;
   assert.equal(basis, "reported");
-  assert.deepEqual(usage, { input: 0, output: 0, images: [{ size: "1792x1024", count: 1 }] });
+  const images = [{ size: "1792x1024", quality: "standard", count: 1 }];
+  assert.deepEqual(usage, { input: 0, output: 0, images });
+});
+
+Deno.test("DALL·E 3 draws at standard quality unless another one is asked for", () => {
+  const perImage = { "hd/1024x1024": 80_000_000n, "standard/1024x1024": 40_000_000n };
+  const price = priceOf({ perImage } as never);
+  const costs = [{}, { quality: "auto" }, { quality: "standard" }, { quality: "hd" }].map(
+    (asked) => {
+      const reader = readerOf(imageGenerations, {
+        model: "openai/dall-e-3",
+        prompt: "x",
+        ...asked,
+      });
+      reader.whole(JSON.stringify({ data: [{ url: "https://x/1" }] }), "");
+      return costOf(reader.outcome({ isComplete: true, price })!.usage, price).pico;
+    },
+  );
+  assert.deepEqual(costs, [40_000_000n, 40_000_000n, 40_000_000n, 80_000_000n]);
 });
 
 Deno.test("what the answer says of size and quality counts before what was asked, but for auto", () => {
