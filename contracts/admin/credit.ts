@@ -35,6 +35,9 @@ const grantRow = z.strictObject({
   ),
   usd: z.string().describe("Amount in USD.").openapi({ example: "25.000000000" }),
   note: z.string().nullable().describe("Note of the grant or deduction; null: none."),
+  transaction_id: z.string().nullable().describe(
+    "The call whose charge a correction changed; null: a grant or deduction.",
+  ),
   created_at: timestampSchema.describe("When it was made."),
 }).openapi("CreditGrant");
 

@@ -154,6 +154,7 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
           kind: "grant",
           usd: "25.000000000",
           note: "invoice 17",
+          transaction_id: null,
           created_at: at,
         }],
         next_cursor: null,

@@ -159,7 +159,8 @@ async function lookUp({ env, service }: Scene): Promise<void> {
   assert.equal((shown.price as Json).input, "0.25");
 }
 
-async function correct({ env, service, write }: Scene): Promise<void> {
+async function correct(requestContext: Scene): Promise<void> {
+  const { env, service, write } = requestContext;
   await write("0.75");
   const total = { calls: 3, corrected: 2, old_cost_usd: "0.001950000" };
   const after = { new_cost_usd: "0.002450000", difference_usd: "0.000500000" };
@@ -187,6 +188,24 @@ async function correct({ env, service, write }: Scene): Promise<void> {
   const shown = await admin(env, "prices", "show", String(rows[0]!.price_version));
   assert.equal((shown.price as Json).input, "0.75");
   assert.equal((await admin(env, "reprice") as { total: Json }).total.corrected, 0);
+  await reconcile(requestContext, rows.slice(0, 2).map((row) => row.transaction_id));
+}
+
+/** Corrections of calls are told from grants and deductions: `charged_usd` has them already. */
+async function reconcile({ env, service }: Scene, corrected: readonly unknown[]): Promise<void> {
+  await admin(env, "credits", "deduct", "--usd", "1");
+  const { key } = await admin(env, "key", "create", "--name", "audit", "--scope", "admin");
+  const answer = await fetch(`${service.baseUrl}/api/v1/admin/credits/grants`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const { data } = await answer.json() as { data: Json[] };
+  const entries = data.map(({ kind, usd, transaction_id }) => [kind, usd, transaction_id]);
+  assert.deepEqual(entries[0], ["adjust", "-1.000000000", null]);
+  assert.deepEqual(
+    new Set(entries.slice(1, 3).map(String)),
+    new Set(corrected.map((id) => `adjust,-0.000250000,${id}`)),
+  );
+  assert.deepEqual(entries.slice(3), [["grant", "10.000000000", null]]);
 }
 
 async function refuse({ env, write }: Scene): Promise<void> {

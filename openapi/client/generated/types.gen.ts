@@ -4915,6 +4915,10 @@ export type CreditGrant = {
      */
     note: string | null;
     /**
+     * The call whose charge a correction changed; null: a grant or deduction.
+     */
+    transaction_id: string | null;
+    /**
      * When it was made.
      */
     created_at: string;

@@ -108,11 +108,12 @@ function creditRoutes(app: Endpoints, deps: AdminAccountDeps): void {
     const rows = await deps.creditHistory.latest(account.id, limit + 1, rowCursor(cursor));
     const { page, next_cursor } = pageOf(rows, limit, ({ id }) => String(id));
     return {
-      data: page.map(({ kind, nanos, note, at }) => ({
+      data: page.map(({ kind, nanos, note, transactionId, at }) => ({
         account_id: account.id,
         kind,
         usd: nanosToUsd(nanos),
         note,
+        transaction_id: transactionId,
         created_at: at.toISOString(),
       })),
       next_cursor,
