@@ -490,10 +490,10 @@ onPostgres(
   async (database) => {
     const { accountId, calls, reprice } = await withCalls(database, { app: "first" });
     await database.query(
-      `insert into budgets (id, account_id, scope, name, per, limit_nanos)
-     values ('a', $1, 'app', 'first', 'day', 9), ('b', $1, 'user', 'u', 'day', 9),
-       ('c', $1, 'app', 'free', 'day', 9)`,
-      [accountId],
+      `insert into budgets (id, account_id, scope, name, per, limit_nanos, created_at)
+     values ('a', $1, 'app', 'first', 'day', 9, $2), ('b', $1, 'user', 'u', 'day', 9, $2),
+       ('c', $1, 'app', 'free', 'day', 9, $2)`,
+      [accountId, calls[0]!.createdAt],
     );
     await database.transaction((tx) =>
       postBudgetCharges(

@@ -328,6 +328,7 @@ eachDatabase(
       const budget = { accountId, scope, per: "day", limitNanos: usd, raised: null } as const;
       await budgets.set(`on ${scope.kind}`, budget, { now, prior });
     }
+    await db.query("update budgets set created_at = $1", [now]);
     const mine = { apiKeyId: capped.id, app: null, userId: null, createdAt: now };
     await createRecords(db).insert([
       call(accountId, "free", { ...mine, costNanos: 0n, chargedNanos: 0n }),
@@ -349,6 +350,30 @@ eachDatabase(
       await db.query("select transaction_id from key_charges where charged_nanos <> 0"),
       [{ transaction_id: "free" }],
     );
+  },
+);
+
+eachDatabase(
+  "a budget's first sum has the calls made before it, whatever their corrections",
+  async (db) => {
+    const { accountId, run } = await opened(db);
+    const at = (time: string) => new Date(`2026-11-21T${time}Z`);
+    const free = { app: null, userId: null, costNanos: 0n, chargedNanos: 0n };
+    await createRecords(db).insert([
+      call(accountId, "paid", { app: null, userId: null, createdAt: at("11:00:00") }),
+      call(accountId, "free", { ...free, createdAt: at("11:00:00") }),
+      call(accountId, "later", { ...free, createdAt: at("13:00:00") }),
+    ]);
+    const budgets = createBudgetStore(db);
+    const now = at("12:00:00");
+    const scope = { kind: "account", name: "" } as const;
+    const budget = { accountId, scope, per: "month", limitNanos: usd, raised: null } as const;
+    await budgets.set("budget", budget, { now, prior: () => Promise.resolve(1000n) });
+    await db.query("update budgets set created_at = $1", [now]);
+    for (const [input, spent] of [["0.002", 3000n], ["0", 1000n], ["0.003", 4000n]] as const) {
+      await run(pricesOf({ "vendor-b/gpt-x": { input } }));
+      assert.equal((await budgets.list({ accountId, now }))[0]!.spentNanos, spent, input);
+    }
   },
 );
 

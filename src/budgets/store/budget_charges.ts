@@ -7,13 +7,15 @@ import { lockPeriods, readPeriod } from "./budget_leases.ts";
 
 /**
  * A call whose charge is posted; `fromLeaseNanos` is what its process took from its leases for it.
+ * A call that `wasFree` until it was corrected counts in the budgets that were there when it was
+ * made: the first sum of a later one has the calls before it as they were then.
  */
 export type BudgetedCall =
   & Pick<
     SettledCall,
     "transactionId" | "accountId" | "app" | "userId" | "createdAt" | "chargedNanos"
   >
-  & { leaseIds: readonly string[]; fromLeaseNanos: bigint };
+  & { leaseIds: readonly string[]; fromLeaseNanos: bigint; wasFree?: true };
 
 /** The new charge of a call that was posted before and has not been refunded. */
 interface CorrectedCharge {
@@ -70,6 +72,7 @@ async function budgetedRows(tx: Queryable, calls: readonly BudgetedCall[]) {
     user_id: sanitizeText(call.userId),
     day: periodStart("day", call.createdAt).toISOString(),
     month: periodStart("month", call.createdAt).toISOString(),
+    set_until: call.wasFree ? call.createdAt.toISOString() : null,
     charged_nanos: String(call.chargedNanos),
     drawn_nanos: String(call.fromLeaseNanos),
     leases: call.leaseIds.join(" "),
@@ -95,13 +98,15 @@ async function accountsWithBudgets(
 
 const callsSql = `select distinct on (transaction_id) * from json_to_recordset($1::text::json)
     as r(transaction_id text, account_id bigint, app text, user_id text, day timestamptz,
-      month timestamptz, charged_nanos bigint, drawn_nanos bigint, leases text)
+      month timestamptz, set_until timestamptz, charged_nanos bigint, drawn_nanos bigint,
+      leases text)
   order by transaction_id`;
 
 /** $1 JSON array of calls; a row for each call and budget that covers it. */
 const covered = `with calls as (${callsSql}), covered as (
     select c.*, b.id as budget_id, case b.per when 'day' then c.day else c.month end as starts_at
     from calls c join budgets b on b.account_id = c.account_id and b.removed_at is null
+      and (c.set_until is null or b.created_at <= c.set_until)
       and (b.scope = 'account' or b.scope = 'app' and b.name = c.app
         or b.scope = 'user' and b.name = c.user_id)
   )`;

@@ -102,7 +102,7 @@ async function adjust(
   await insertKeyCharges(tx, first);
   await postBudgetCharges(
     tx,
-    first.map((call) => ({ ...call, leaseIds: [], fromLeaseNanos: 0n })),
+    first.map((call) => ({ ...call, leaseIds: [], fromLeaseNanos: 0n, wasFree: true as const })),
     changed.map(({ call: { transactionId }, chargedNanos }) => ({ transactionId, chargedNanos })),
   );
 }
