@@ -14,7 +14,9 @@ const counts = z.strictObject({
     "Not evaluated, or nothing to compare with: payload erased or truncated, no stored answer.",
   ),
   errors: z.number().int().describe("The model or a judge gave no answer that could be used."),
-  cost_usd: z.string().describe("Known cost of the run's calls.")
+  cost_usd: z.string().describe(
+    "Known cost of the run's calls when they were made; a repricing corrects their records only.",
+  )
     .openapi({ example: "0.012500000" }),
   unpriced_calls: z.number().int().describe("Calls of unknown cost."),
 }).openapi("EvalCounts");

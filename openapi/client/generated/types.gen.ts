@@ -3851,7 +3851,7 @@ export type EvalCounts = {
      */
     errors: number;
     /**
-     * Known cost of the run's calls.
+     * Known cost of the run's calls when they were made; a repricing corrects their records only.
      */
     cost_usd: string;
     /**
