@@ -322,7 +322,7 @@ export class RecordQueue {
       const { number } = group.oldest!;
       const found = await this.#space.reload(group.unloadedIds);
       // After a failed sync one that can't be read may be among the spilled records, anywhere.
-      if (this.spilled > 0 && [...found.values()].includes(undefined)) {
+      if ([...found.values()].includes(undefined)) {
         this.#firstSpilled = Math.min(this.#firstSpilled, number);
         this.#notSpilled = Infinity;
       }

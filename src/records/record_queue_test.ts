@@ -4,7 +4,7 @@ import type { SettledCall } from "../shared/interaction.ts";
 import { RecordQueue, weigh } from "./record_queue.ts";
 
 /** A queue with little room in memory, by default for two records, and a journal for the others. */
-function setUp(room = 2) {
+function setUp(room = 2, chars = Infinity) {
   const rows = new Map(["a", "b", "c", "d", "e"].map((id) => [id, interactionRow(id)]));
   const readAll = () => Promise.resolve(space.ids.splice(0).map((id) => rows.get(id)!));
   const space = { ids: [] as string[], takes: true, read: readAll };
@@ -18,7 +18,7 @@ function setUp(room = 2) {
     unload: () => space.takes,
     reload: (ids) =>
       Promise.resolve(new Map(ids.map((id) => [id, id === "lost" ? undefined : rows.get(id)]))),
-  }, { rows: room, chars: Infinity });
+  }, { rows: room, chars });
   const add = (...ids: string[]) => ids.forEach((id) => queue.add(rows.get(id)!));
   const first = async () =>
     (await queue.readShared()).first(10, Infinity).map(({ transactionId }) => transactionId);
@@ -100,6 +100,7 @@ Deno.test("a locked account that needs much memory is unloaded, and read back wh
     (await queue.load(apart)).first(10, Infinity).map(({ transactionId }) => transactionId);
   // One, though what can't be unloaded takes up the quarter of the memory.
   assert.deepEqual([await idsOf(), queue.chars], [["a"], 3 * one]);
+  assert.deepEqual(queue.apart, [apart], "until it is written");
   queue.remove(apart, 1);
   assert.deepEqual([queue.apart, apart.tries], [[apart], 0], "the rest is still unloaded");
   for (const id of ["b", "c", "d"]) {
@@ -160,20 +161,26 @@ Deno.test("a wait for an unloaded record lasts until it is read back, if it was 
   space.ids.push("a");
   await queue.load(queue.apart[0]!);
   assert.deepEqual([queue.apart, queue.isThrough(1)], [[], false]);
+  space.read = () => Promise.resolve(space.ids.splice(0, 1).map((id) => interactionRow(id)));
   queue.remove(await queue.readShared(), 4);
-  queue.remove(await queue.readShared(), 2);
+  queue.remove(await queue.readShared(), 1);
+  assert.equal(queue.isThrough(1), false, "the file that is left may have it");
+  queue.remove(await queue.readShared(), 1);
   assert.deepEqual([queue.waiting, queue.isThrough(7)], [0, true]);
 });
 
 Deno.test("unloaded records take memory, too: beyond sixty for each in memory, all wait in their order", async () => {
-  const { queue, space, add } = setUp(1);
+  const { queue, space, add, remove } = setUp(2);
   add("a");
   queue.setApart(await queue.readShared(), 1);
   queue.setApart(queue.apart[0]!, 1);
-  add(...Array.from({ length: 59 }, () => "b"));
-  assert.deepEqual([space.ids, queue.hasShared], [[], false]);
+  add(...Array.from({ length: 118 }, () => "b"));
+  queue.add(interactionRow("other", { accountId: 2 }));
   add("c");
-  assert.deepEqual([space.ids, queue.hasShared], [["c"], false]);
+  assert.deepEqual([space.ids, queue.waiting], [[], 121]);
+  add("d");
+  await remove(1);
+  assert.deepEqual([space.ids, queue.hasShared], [["d"], false]);
   queue.remove(await queue.load(queue.apart[0]!), 1);
   assert.equal(queue.hasShared, true);
 });
@@ -185,6 +192,124 @@ Deno.test("an unloaded record that the journal can't read is no longer waited fo
   queue.setApart(queue.apart[0]!, 2);
   await queue.load(queue.apart[0]!);
   assert.deepEqual([queue.waiting, queue.chars, queue.apart, queue.isThrough(2)], [0, 0, [], true]);
+});
+
+Deno.test("only what the journal can't read is given up, and the rest comes as memory has room", async () => {
+  // For accounts that are set apart there is room for two records, by number or by size.
+  for (const [rows, records] of [[8, Infinity], [100, 8]] as const) {
+    const { queue, add, one } = setUp(rows, records * weigh(interactionRow("a")));
+    queue.add(interactionRow("lost"));
+    add("a", "b", "c");
+    queue.setApart(await queue.readShared(), 4);
+    const apart = queue.apart[0]!;
+    queue.setApart(apart, 4);
+    assert.equal(queue.chars, 0);
+    assert.deepEqual((await queue.load(apart)).rows.map((row) => row.transactionId), ["a", "b"]);
+    assert.deepEqual([queue.chars, queue.waiting], [2 * one, 3]);
+  }
+});
+
+Deno.test("memory is full by size, too, and what comes after a spilled record is spilled", async () => {
+  const { space, add, remove } = setUp(100, 2 * weigh(interactionRow("a")));
+  add("a", "b", "c");
+  assert.deepEqual(space.ids, ["c"]);
+  await remove(1);
+  add("d");
+  assert.deepEqual(space.ids, ["c", "d"]);
+});
+
+Deno.test("accounts that are set apart may use a quarter of the memory, whatever the others use", async () => {
+  const { queue, add } = setUp(100, 8 * weigh(interactionRow("a")));
+  add("a", "b");
+  queue.setApart(await queue.readShared(), 2);
+  for (const id of ["c", "d"]) queue.add(interactionRow(id, { accountId: 2 }));
+  const apart = queue.apart[0]!;
+  queue.setApart(apart, 2);
+  assert.equal(apart.loaded, 2);
+  add("c");
+  queue.setApart(apart, 3);
+  assert.equal(apart.loaded, 0);
+});
+
+Deno.test("a wait for a spilled record goes on after one behind it that couldn't be spilled", async () => {
+  const { queue, space, add, first, remove } = setUp();
+  add("a", "b", "c", "d");
+  space.takes = false;
+  add("e");
+  space.read = () => Promise.resolve(space.ids.splice(0, 1).map((id) => interactionRow(id)));
+  await remove(3);
+  assert.deepEqual(await first(), ["c"]);
+  await remove(1);
+  assert.deepEqual([queue.isThrough(3), queue.isThrough(4)], [true, false]);
+});
+
+Deno.test("records that are no longer set apart stand among the others by age", async () => {
+  const { queue, add, first } = setUp(8);
+  const addOther = (id: string) => queue.add(interactionRow(id, { accountId: 2 }));
+  add("a");
+  addOther("2nd");
+  add("b");
+  addOther("4th");
+  add("c");
+  queue.setApart(await queue.readShared(), 1);
+  queue.remove(queue.apart[0]!, 1);
+  assert.deepEqual(await first(), ["2nd", "b", "4th", "c"]);
+});
+
+/** Sets the accounts of all records apart, each by itself. */
+async function setEachApart(queue: RecordQueue) {
+  queue.setApart(await queue.readShared(), Infinity);
+  const several = () => queue.apart.find(({ accounts }) => accounts!.length > 1);
+  for (let group = several(); group; group = several()) queue.setApart(group, Infinity);
+  return queue.apart.toSorted((a, b) => a.accounts![0]! - b.accounts![0]!);
+}
+
+Deno.test("the largest of the accounts that are locked is unloaded, and no more than need be", async () => {
+  // For accounts that are set apart there is room for four records.
+  const { queue, space, one } = setUp(16);
+  for (const accountId of [1, 2, 3, 3, 3, 3, 4, 4, 4]) {
+    queue.add(interactionRow("a", { accountId }));
+  }
+  const groups = await setEachApart(queue);
+  const [first, second, third] = groups;
+  for (const id of ["a", "b"]) queue.add(interactionRow(id, { accountId: 9 }));
+  // What the journal can't return stays in memory.
+  space.takes = false;
+  for (const group of [first!, second!]) queue.setApart(group, 1);
+  assert.deepEqual([queue.chars, queue.inMemory.length], [11 * one, 11]);
+  space.takes = true;
+  queue.setApart(third!, 4);
+  // It isn't known yet whether the fourth is locked.
+  assert.deepEqual(groups.map(({ loaded }) => loaded), [0, 1, 0, 3]);
+});
+
+Deno.test("of the accounts that are locked eight are unloaded at most", async () => {
+  const { queue, space } = setUp(4);
+  space.takes = false;
+  for (let accountId = 1; accountId <= 10; accountId++) {
+    queue.add(interactionRow("a", { accountId }));
+  }
+  const groups = await setEachApart(queue);
+  space.takes = true;
+  for (const group of groups) queue.setApart(group, 1);
+  assert.deepEqual(groups.map(({ loaded }) => loaded), [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+});
+
+Deno.test("the oldest record is the one whose call ended first, or the last one that is known", async () => {
+  const { queue, add, remove } = setUp();
+  const startMs = interactionRow("a").createdAt.getTime();
+  const waitedSince = () => queue.oldest && queue.oldest.getTime() - startMs;
+  queue.add(interactionRow("a", { latencyMs: 30 }));
+  queue.add(interactionRow("b", { latencyMs: 10, accountId: 2 }));
+  add("c");
+  assert.equal(waitedSince(), 30);
+  queue.setApart(await queue.readShared(), 1);
+  assert.equal(waitedSince(), 10);
+  queue.remove(queue.apart[0]!, 1);
+  await remove(1);
+  assert.equal(waitedSince(), 10, "the only record is in the journal");
+  await remove(1);
+  assert.deepEqual([queue.waiting, waitedSince()], [0, undefined]);
 });
 
 Deno.test("a record weighs all of its texts: reasoning for later turns, usage and losses too", () => {
@@ -202,6 +327,7 @@ Deno.test("a record weighs all of its texts: reasoning for later turns, usage an
     },
     usage: { usageRawText: text },
     losses: { translationLoss: [text, text] },
+    media: { media: [{ sha256: "0", mimeType: "image/png", content: new Uint8Array(1000) }] },
   };
   const added = Object.entries(more).map(([name, part]) => [
     name,
@@ -213,5 +339,6 @@ Deno.test("a record weighs all of its texts: reasoning for later turns, usage an
     ["background", 1000],
     ["usage", 1000],
     ["losses", 2000],
+    ["media", 2000],
   ]);
 });
