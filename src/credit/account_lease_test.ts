@@ -30,6 +30,15 @@ Deno.test("what a call reserves is held until it ends, then its charge is gone",
   assert.equal(lease.inFlightNanos, 0n);
 });
 
+Deno.test("what a call costs above its bound comes out of what another has reserved, until that ends", () => {
+  const lease = filled();
+  const [first, second] = [lease.reserve(40n, 0)!, lease.reserve(60n, 0)!];
+  first.settle(45n);
+  assert.equal(lease.freeNanos(0), -5n);
+  second.settle(0n);
+  assert.equal(lease.freeNanos(0), 55n);
+});
+
 Deno.test("a lease that the store creates again holds only the amount that it granted", () => {
   const lease = filled();
   take(lease, 30n, 10, { extends: true, isNew: true });

@@ -56,7 +56,10 @@ Deno.test("recalled credit goes back at once, but for what calls have reserved",
   balances.recall(account);
   await settleDown();
   assert.equal(store.left(account), usd - cent);
+  balances.recall(account);
   balances.recall(2);
+  await settleDown();
+  assert.equal(store.left(account), usd - cent, "nothing was left to go back");
 });
 
 Deno.test("credit that was asked for before a recall goes back when it comes", async () => {
@@ -285,6 +288,34 @@ Deno.test("a balance that the store hangs at holds up the end of the process for
   timers.advance(5_000);
   await settleDown();
   assert.equal(hasEnded, true);
+});
+
+Deno.test("at the end free credit goes back even if calls under way can't be reported", async () => {
+  const { balances, store } = await setUp(usd, {
+    shared: true,
+    over: () => ({ renew: () => Promise.reject(new Fault("store_unavailable")) }),
+  });
+  await balances.reserve(account, cent);
+  await balances.close();
+  assert.equal((await store.available([account])).get(account), usd - cent);
+});
+
+Deno.test("at the end what a request without an answer may have brought goes back", async () => {
+  let hasFailed = false;
+  const { balances, store } = await setUp(usd, {
+    over: (real) => ({
+      async take(request) {
+        const taken = await real.take(request);
+        if (hasFailed) return taken;
+        hasFailed = true;
+        throw new Fault("store_unavailable");
+      },
+    }),
+  });
+  await assert.rejects(balances.reserve(account, cent), { code: "store_unavailable" });
+  assert.ok((await store.available([account])).get(account)! < usd);
+  await balances.close();
+  assert.equal((await store.available([account])).get(account), usd);
 });
 
 Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {

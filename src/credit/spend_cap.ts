@@ -183,8 +183,7 @@ class Caps implements SpendCaps {
   }
 
   #isStale(ledger: CapLedger): boolean {
-    const isOld = this.#clock.monotonicMs() - ledger.readMs > staleMs;
-    return isOld || ledger.day !== startOfDay(this.#clock.now()).getTime();
+    return this.#clock.monotonicMs() - ledger.readMs > staleMs;
   }
 
   /**

@@ -86,7 +86,10 @@ Deno.test("the refusal names the cap, its limit and what is spent", async () => 
     await reserve(usd / 2n);
     const refused = await reserve(usd / 2n).catch((thrown) => thrown);
     assert.ok(isCapped(refused));
-    for (const part of [name, "1.000000000 USD", "0.250000000 USD is spent", "0.500000000 USD"]) {
+    const next = name === "daily" ? "with the next day" : "with the next month";
+    for (
+      const part of [name, next, "1.000000000 USD", "0.250000000 USD is spent", "0.500000000 USD"]
+    ) {
       assert.ok(refused.message.includes(part), `${part} in ${refused.message}`);
     }
   }
@@ -439,10 +442,27 @@ Deno.test("what other processes wrote late to a day that is over counts within a
   const { clock, reserve, spend, elsewhere } = setUp({ month: usd });
   (await reserve(1n)).settle(0n);
   elsewhere(usd, new Date("2026-11-20T12:00:00Z"));
-  clock.advance(60_001);
-  await spend.refresh();
-  (await reserve(0n)).settle(0n);
+  for (let second = 0; second < 61; second++) {
+    clock.advance(1000);
+    await spend.refresh();
+    (await reserve(0n)).settle(0n);
+  }
   await assert.rejects(reserve(1n), /monthly/);
+});
+
+Deno.test("what others charged to a new day counts, on a month's first day and in a new process, too", async () => {
+  for (const days of [1, 10]) {
+    const { clock, reserve, elsewhere } = setUp();
+    clock.advance((days - 0.5) * 24 * 3_600_000 - 5000);
+    (await reserve(1n)).settle(0n);
+    clock.advance(10_000);
+    elsewhere(usd);
+    await assert.rejects(reserve(1n), isCapped);
+    const other = setUp();
+    other.clock.advance((days - 0.5) * 24 * 3_600_000);
+    other.elsewhere(usd);
+    await assert.rejects(other.reserve(1n), isCapped);
+  }
 });
 
 Deno.test("a key unused for a day is forgotten, unless a call or a charge of it is open", async () => {
