@@ -23,11 +23,19 @@ function setUp(
   steps: (() => Promise<ErasedBatch>)[],
   waiting = 0,
   flushed: () => Promise<void> = () => Promise.resolve(),
-  over: Partial<DeletionStore> & { eraseExports?: () => Promise<number> } = {},
+  over: Partial<DeletionStore> & {
+    eraseExports?: () => Promise<number>;
+    /** Holds up what was just asked. */
+    hold?: (what: string) => Promise<void> | undefined;
+  } = {},
 ) {
   const asked: string[] = [];
   const warned: unknown[] = [];
-  const note = <T>(what: string, value: T) => (asked.push(what), Promise.resolve(value));
+  const note = async <T>(what: string, value: T) => {
+    asked.push(what);
+    await over.hold?.(what);
+    return value;
+  };
   let isTaken = false;
   const store: DeletionStore = {
     count: () => note("count", { interactions: 3, eval_runs: 0, eval_results: 0 }),
@@ -61,18 +69,22 @@ function setUp(
   const { eraseExports = () => Promise.resolve(1) } = over;
   const timers = new FakeTimers();
   const { clock } = timers;
+  const index = createErasureIndex(clock);
   const deletions = new Deletions({
     store,
     erasures: { refresh: () => note("refresh", undefined) },
     exports: { eraseExports: (account) => note(`exports of ${account}`, 1).then(eraseExports) },
-    flushRecords: () => note("caught up", undefined).then(flushed),
-    index: createErasureIndex(clock),
+    flushRecords: ({ timeoutMs, accountId }) => {
+      assert.deepEqual([timeoutMs, typeof accountId], [Infinity, "number"]);
+      return note("caught up", undefined).then(flushed);
+    },
+    index,
     clock,
     setTimer: timers.later,
     newId: () => "d1",
     log: { info() {}, warn: (message, values) => void warned.push(message, values) },
   });
-  return { asked, warned, deletions, clock, timers };
+  return { asked, warned, deletions, clock, timers, index };
 }
 
 const some = () => Promise.resolve({ isLast: false, transactionIds: ["t1"] });
@@ -86,6 +98,42 @@ Deno.test("memories hear of an erasure before rows go, exports lose their files 
     ...["caught up", "add claimed", "refresh", "caught up", "expect", "batch", "batch"],
     ...["span", "exports of 1", "refresh", "finish"],
   ]);
+});
+
+Deno.test("each step waits for the one before it, and the answer for the last", async () => {
+  const held = [["erase", "refresh", 1], ["erase", "expect", 1], ["erase", "refresh", 2]] as const;
+  for (
+    const [ask, what, nth] of [...held, ["erase", "finish", 1], ["queue", "refresh", 1]] as const
+  ) {
+    const gate = Promise.withResolvers<void>();
+    const { asked, deletions } = setUp([last], 0, undefined, {
+      hold: (one) =>
+        one === what && asked.filter((other) => other === what).length === nth
+          ? gate.promise
+          : undefined,
+    });
+    let isDone = false;
+    const done = deletions[ask](wanted).then(() => isDone = true);
+    await someTurns();
+    assert.deepEqual([asked.at(-1), isDone], [what, false], `${ask}: ${what}`);
+    gate.resolve();
+    await done;
+  }
+});
+
+Deno.test("a deletion covers the calls so far, whose time is after an earlier deletion's", async () => {
+  const times: Date[] = [];
+  const add: DeletionStore["add"] = ({ requestedAt }) => {
+    times.push(requestedAt);
+    return Promise.resolve(claimed.tombstone);
+  };
+  const { deletions, clock, index } = setUp([last], 0, undefined, { add });
+  const aheadMs = clock.now().getTime() + 60_000;
+  const earlier = { ...request, requestedAt: new Date(aheadMs) };
+  index.add([tombstoneOf(earlier, "salt")]);
+  clock.advance(10);
+  await deletions.erase(wanted);
+  assert.deepEqual(times, [new Date(aheadMs + 1)]);
 });
 
 Deno.test("each step looks from where the last one ended, and the last one at everything", async () => {

@@ -8,6 +8,7 @@ function setUp() {
   const clock = new FakeClock();
   const news: ErasureFeed[] = [];
   const did: string[] = [];
+  const held: { until?: Promise<void> } = {};
   let isAway = false;
   let isFull = false;
   const index = createErasureIndex(clock);
@@ -26,8 +27,14 @@ function setUp() {
       return isFull ? Promise.reject(new Error("full")) : Promise.resolve();
     },
     eraseRejected: (stones) => Promise.resolve(void did.push(`reject ${stones.length}`)),
-    forget: (ids) => Promise.resolve(void did.push(`forget ${ids.join()}`)),
-    compactJournal: () => Promise.resolve(void did.push("tidy")),
+    forget: async (ids) => {
+      did.push(`forget ${ids.join()}`);
+      await held.until;
+    },
+    compactJournal: async () => {
+      did.push("tidy");
+      await held.until;
+    },
   });
   const stone = (userId: string): Tombstone =>
     tombstoneOf({
@@ -48,6 +55,7 @@ function setUp() {
     clock,
     news,
     did,
+    held,
     index,
     erasures,
     stone,
@@ -155,6 +163,21 @@ Deno.test("what the news name is kept, forgotten and tidied, then tidied once mo
   assert.deepEqual(did.splice(0), ["tidy"]);
   await erasures.refresh();
   assert.deepEqual(did, []);
+});
+
+Deno.test("the news are read only when all they name is forgotten and tidied", async () => {
+  const { news, did, held, erasures } = setUp();
+  news.push({ tombstones: [], transactionIds: ["t1"] });
+  for (const begun of [["forget t1"], ["forget t1", "tidy", "tidy"]]) {
+    const gate = Promise.withResolvers<void>();
+    held.until = gate.promise;
+    let isRead = false;
+    const reading = erasures.refresh().then(() => isRead = true);
+    for (let turns = 0; turns < 50; turns++) await Promise.resolve();
+    assert.deepEqual([did, isRead], [begun, false]);
+    gate.resolve();
+    await reading;
+  }
 });
 
 Deno.test("a call that was not written is forgotten at once and never remembered", async () => {
