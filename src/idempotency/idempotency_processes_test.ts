@@ -35,6 +35,29 @@ Deno.test("another process waits by asking, and runs when the first fails", asyn
   assert.equal((await seen(await repeat)).text, "answer t2");
 });
 
+Deno.test("of two processes that wait one runs when the first fails, and the other gets its answer", async () => {
+  const { one, two, three, pass } = setUpIdempotency(["a", "b", "c"]);
+  const gate = Promise.withResolvers<void>();
+  const failed = one.idempotent(request(), async () => {
+    await gate.promise;
+    return { status: 502, headers: {}, body: "failed" };
+  });
+  let runs = 0;
+  const repeats = [two, three].map((process) => {
+    const asked = request();
+    return process.idempotent(asked, () => {
+      runs++;
+      return Promise.resolve(wholeRun(asked.trace, "t2"));
+    });
+  });
+  await pass(150);
+  gate.resolve();
+  await failed;
+  await pass(500);
+  const answers = await Promise.all(repeats.map(async (repeat) => (await seen(await repeat)).text));
+  assert.deepEqual([runs, answers], [1, ["answer t2", "answer t2"]]);
+});
+
 Deno.test("a process that dies loses its claim after 30 s, one that lives does not", async () => {
   const { one, two, make, pass } = setUpIdempotency(["a", "b"]);
   for (const lives of [true, false]) {
@@ -171,15 +194,17 @@ Deno.test("an answer that the store has lacked for a day is stored no more", asy
 
 Deno.test("what two processes answered while they did not see each other is reported", async () => {
   const processes = setUpIdempotency(["a", "b"]);
-  const { one, two } = processes;
+  const { one, two, store } = processes;
   await answerTwice(processes);
   await one.maintain();
   await two.maintain();
   assert.deepEqual(one.duplicates, []);
-  const found = two.duplicates.map(({ claim: _claim, settled, ...rest }) => ({
-    ...{ ...rest, settled: settled?.transactionId },
+  const found = two.duplicates.map(({ claim, settled, ...rest }) => ({
+    ...{ ...rest, settled: settled?.transactionId, key: claim.key },
   }));
-  assert.deepEqual(found, [{ accountId: 1, transactionId: "t2", originalId: "t1", settled: "t2" }]);
+  const key = [...store.rows.keys()][0];
+  const duplicate = { accountId: 1, transactionId: "t2", originalId: "t1", settled: "t2", key };
+  assert.deepEqual(found, [duplicate]);
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });
 
@@ -216,7 +241,8 @@ Deno.test("what two processes answered is reported also if there was no room for
   store.isAway = false;
   await one.maintain();
   await two.maintain();
-  assert.deepEqual(two.duplicates.map(({ transactionId }) => transactionId), ["t2"]);
+  const found = two.duplicates.map(({ transactionId, originalId }) => [transactionId, originalId]);
+  assert.deepEqual(found, [["t2", "t1"]]);
   assert.equal(two.unsaved, 0);
   assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
 });

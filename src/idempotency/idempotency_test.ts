@@ -94,6 +94,36 @@ Deno.test("another body is 409 at once, while the first runs, here and elsewhere
   }
 });
 
+Deno.test("until it is known whose the id is, another body waits, and gets nothing that isn't its own", async () => {
+  const { one, two, store } = setUpIdempotency(["a", "b"]);
+  const [mine, other] = [request(), request({ bodyText: '{"model": "m"}' })];
+  const both = (first: IdempotentRequest, second: IdempotentRequest, run = never) => {
+    const answers = [one.idempotent(first, run), one.idempotent(second, never).then(seen)] as const;
+    for (const answer of answers) answer.catch(() => {});
+    return answers;
+  };
+  const gate = Promise.withResolvers<void>();
+  const [running, refused] = both(mine, other, async () => {
+    await gate.promise;
+    return wholeRun(mine.trace, "t1");
+  });
+  await assert.rejects(refused, isConflict, "as soon as the first one runs");
+  gate.resolve();
+  await running;
+  const elsewhere = request({ requestId: "request-2" });
+  await two.idempotent(elsewhere, () => Promise.resolve(wholeRun(elsewhere.trace, "t2")));
+  const different = { ...elsewhere, bodyText: other.bodyText };
+  const [replayed, refusedToo] = both(elsewhere, different);
+  assert.equal((await seen(await replayed)).text, "answer t2");
+  await assert.rejects(refusedToo, isConflict);
+  const third = request({ requestId: "request-3" });
+  await two.idempotent(third, () => Promise.resolve(wholeRun(third.trace, "t3")));
+  const [refusedFirst, replayedToo] = both({ ...third, bodyText: other.bodyText }, third);
+  await assert.rejects(refusedFirst, isConflict);
+  assert.equal((await replayedToo).text, "answer t3");
+  assert.equal(store.rows.size, 3);
+});
+
 Deno.test("an id is free for another account, method, path or query form", async () => {
   const { one, store } = setUpIdempotency();
   const first = request();
@@ -191,6 +221,34 @@ Deno.test("of a request that keeps nothing no answer is stored, streamed or whol
     await one.drain();
     assert.deepEqual([store.rows.size, one.unsaved], [0, 0]);
   }
+});
+
+Deno.test("a repeat waits for a stream of which nothing is stored, and then runs", async () => {
+  const { one } = setUpIdempotency();
+  const [first, second] = [request({ keepsNothing: true }), request({ keepsNothing: true })];
+  const vendor = streamRun(first.trace, "t1");
+  const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
+  let runs = 0;
+  const repeat = one.idempotent(second, () => {
+    runs++;
+    return Promise.resolve(wholeRun(second.trace, "t2"));
+  });
+  await settleDown();
+  assert.equal(runs, 0);
+  vendor.end();
+  await seen(reply);
+  assert.equal((await seen(await repeat)).text, "answer t2");
+});
+
+Deno.test("a repeat gets a long stream although the first caller reads nothing of it", async () => {
+  const { one } = setUpIdempotency();
+  const first = request();
+  const vendor = streamRun(first.trace, "t1");
+  await one.idempotent(first, () => Promise.resolve(vendor.reply));
+  const piece = "x".repeat(50_000);
+  for (let count = 0; count < 4; count++) vendor.say(piece);
+  vendor.end();
+  assert.equal((await seen(await one.idempotent(request(), never))).text, piece.repeat(4));
 });
 
 Deno.test("a cut stream, a broken one and a too large one free the id", async () => {
@@ -483,6 +541,15 @@ Deno.test("an answer that the store refuses reaches its caller, and is dropped w
   const reply = await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
   assert.equal((await seen(reply)).text, "answer t1");
   assert.deepEqual([one.unsaved, one.complaints], [0, ["idempotent answer not stored"]]);
+});
+
+Deno.test("where a claim can't be released, the answer is the caller's, with a line in the log", async () => {
+  const one = processOn({ release: defect });
+  const failed = { status: 500, headers: {}, body: "failed" };
+  const reply = await one.idempotent(request(), () => Promise.resolve(failed));
+  assert.equal(reply.status, 500);
+  await one.drain();
+  assert.deepEqual(one.complaints, ["a claim could not be released"]);
 });
 
 Deno.test("a second charge after a process's death is reported, if the answer is a call's", async () => {
