@@ -6,61 +6,19 @@ import {
   type JournalOptions,
   openJournal,
 } from "../../src/records/journal/journal.ts";
-import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment_file.ts";
+import { FailingDisk } from "../support/failing_disk.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 
-/** Real files on a disk that fails when the test says so. */
-class Disk {
-  /** Bytes that can still be written. */
-  space = Infinity;
-  /** Whether what was written can be brought to the disk, and of which file it can't. */
-  syncs = true;
-  badFile = "none";
-  /** Syncs that wait for it, and their number so far. */
-  syncing: Promise<void> | undefined;
-  waiting = 0;
-  failedSyncs = 0;
-  /** Whether a file can be cut back after a write that failed. */
-  truncates = true;
-  readonly told: string[] = [];
-
-  create = (path: string): SegmentFile => {
-    const file = createSegmentFile(path);
-    return {
-      writeSync: (bytes) => {
-        const part = bytes.subarray(0, Math.min(bytes.length, this.space));
-        if (part.length === 0) throw new Error("No space left on device (os error 28)");
-        const written = file.writeSync(part);
-        this.space -= written;
-        return written;
-      },
-      truncateSync: (length) => {
-        if (!this.truncates) throw new Error("Input/output error");
-        file.truncateSync(length);
-      },
-      syncData: async () => {
-        if (this.syncing) this.waiting++;
-        await this.syncing;
-        if (this.syncs && !path.endsWith(this.badFile)) return await file.syncData();
-        this.failedSyncs++;
-        throw new Error("Input/output error (os error 5)");
-      },
-      readSync: (length) => file.readSync(length),
-      close: () => file.close(),
-    };
-  };
-}
-
 function onDisk(
   name: string,
-  test: (journal: Journal, disk: Disk, folder: string) => Promise<void>,
+  test: (journal: Journal, disk: FailingDisk, folder: string) => Promise<void>,
   options: JournalOptions = { sync: "always" },
 ): void {
   Deno.test(name, () =>
     withFolder(async (parent) => {
       const folder = `${parent}/journal`;
-      const disk = new Disk();
+      const disk = new FailingDisk();
       const journal = await openJournal(folder, { ...options, createFile: disk.create });
       journal.observe({
         synced() {},
@@ -198,7 +156,6 @@ onDisk(
     await until(() => disk.failedSyncs > failedSyncs);
     journal.stored(["call-1"]);
     disk.syncs = true;
-    await until(() => begins(journal, "call-2"));
   },
 );
 
@@ -596,5 +553,47 @@ onDisk(
     await Deno.writeTextFile(`${folder}/rejected.jsonl`, '{"reason":"cut sh', { append: true });
     assert.equal(await journal.eraseRejected(({ accountId }) => accountId === 7), 3);
     assert.equal(Deno.readTextFileSync(`${folder}/rejected.jsonl`), "");
+  },
+);
+
+onDisk(
+  "an end that isn't written waits for the disk until its own call is in the store",
+  async (journal, disk, folder) => {
+    for (const id of ["call-1", "call-2"]) journal.begin(begun(id));
+    disk.space = 0;
+    for (const id of ["call-1", "call-2"]) await assert.rejects(journal.end(ended(id)));
+    assert.deepEqual(disk.told, ["failing: No space left on device (os error 28)"]);
+    journal.stored(["call-1"]);
+    disk.space = Infinity;
+    await until(() => begins(journal, "call-3"));
+    assert.deepEqual(await kept(folder), [ended("call-2"), begun("call-1"), begun("call-3")]);
+  },
+);
+
+onDisk(
+  "a record that is taken over is on the disk once that is done, however rarely others are",
+  async (journal, disk, folder) => {
+    const gate = Promise.withResolvers<void>();
+    disk.syncing = gate.promise;
+    const taking = journal.takeOver(ended("call-1"));
+    await until(() => disk.waiting > 0);
+    assert.equal(await Promise.race([taking, Promise.resolve("not yet")]), "not yet");
+    gate.resolve();
+    await taking;
+    assert.deepEqual(await kept(folder), [ended("call-1")]);
+  },
+  { sync: "interval" },
+);
+
+onDisk(
+  "a record that the disk has lost is read from memory while it waits to be written again",
+  async (journal, disk, folder) => {
+    journal.begin(begun("call-1"));
+    disk.syncs = false;
+    await assert.rejects(journal.end(ended("call-1")));
+    assert.ok(journal.unload("call-1"));
+    Deno.truncateSync(`${folder}/${names(folder)[0]}`);
+    assert.deepEqual([...await journal.reload(["call-1"])], [["call-1", ended("call-1")]]);
+    disk.syncs = true;
   },
 );
