@@ -64,16 +64,23 @@ Deno.test("what another process holds is among the remaining tokens, and what it
 
 Deno.test("a slow rate says how many seconds a retry has to wait", async () => {
   const slow = { id: 1, requestsPerMinute: 4, burst: 1 };
-  const { process, pass } = setup(slow);
+  const { clock, process, pass } = setup(slow);
+  const startSeconds = clock.now().getTime() / 1000;
   const limiter = process("a");
   assert.ok((await limiter.take(slow)).admitted);
   assert.equal((await limiter.take(slow)).retryAfterSeconds, 15);
   await pass(5_000, limiter);
   assert.equal((await limiter.take(slow)).retryAfterSeconds, 10);
-  await pass(9_000, limiter);
+  await pass(500, limiter);
+  const { remaining, retryAfterSeconds, resetAt } = await limiter.take(slow);
+  assert.deepEqual([remaining, retryAfterSeconds, resetAt], [0, 10, startSeconds + 15]);
+  await pass(8_500, limiter);
   assert.equal((await limiter.take(slow)).admitted, false);
   await pass(1_000, limiter);
   assert.ok((await limiter.take(slow)).admitted);
+  const odd = { id: 1, requestsPerMinute: 7, burst: 1 };
+  const full = await setup(odd).process("a").take(odd);
+  assert.equal(full.resetAt, startSeconds + 9, "after 8.6 seconds");
 });
 
 Deno.test("a busy account asks the store a few times for thousands of requests", async () => {
@@ -189,6 +196,48 @@ Deno.test("while the store is away a process goes on with its share of the rate"
   at.mood = "there";
   await pass(1_000, one, two);
   assert.ok((await one.take(free)).admitted);
+});
+
+Deno.test("just after the store went away ten requests wait for a token, and the others are refused", async () => {
+  const { clock, bucket, at } = setup();
+  const pauses: number[] = [];
+  const over = Promise.withResolvers<void>();
+  const pause = (ms: number) => (pauses.push(ms), over.promise);
+  const limiter = createRateLimiter({
+    ...{ store: bucket.store(() => at.mood), clock, newId: () => crypto.randomUUID(), pause },
+    ...{ leaseMs: 150_000, processId: "a" },
+  });
+  await limiter.take(free);
+  await limiter.tick();
+  at.mood = "away";
+  await limiter.tick().catch(() => {});
+  for (let left = 9; left > 0; left--) assert.ok((await limiter.take(free)).admitted);
+  const waiting = Array.from({ length: 10 }, () => limiter.take(free));
+  const refused = await limiter.take(free);
+  assert.deepEqual([refused.admitted, pauses.length], [false, 10]);
+  clock.advance(pauses[0]!);
+  over.resolve();
+  const admitted = (await Promise.all(waiting)).filter((one) => one.admitted);
+  assert.deepEqual([admitted.length, new Set(pauses).size], [1, 1]);
+  assert.equal((await limiter.take(free)).admitted, false);
+  assert.equal(pauses.length, 10, "nobody waits once tokens are issued");
+  at.mood = "there";
+  await limiter.tick();
+  at.mood = "away";
+  await limiter.tick().catch(() => {});
+  for (let more = 0; more < 20; more++) await limiter.take(free);
+  assert.ok(pauses.length > 10, "those that waited make room for others");
+});
+
+Deno.test("tokens are fetched before those in hand are spent", async () => {
+  const { at, process } = setup();
+  const limiter = process("a");
+  for (let taken = 0; taken < 4; taken++) await limiter.take(free);
+  await settleDown();
+  assert.equal(at.asked, 1);
+  for (let taken = 0; taken < 2; taken++) await limiter.take(free);
+  await settleDown();
+  assert.equal(at.asked, 2);
 });
 
 Deno.test("a process that stalls for two seconds costs nobody a part of the burst", async () => {
