@@ -1,22 +1,25 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import { settleDown } from "../../tests/support/repeats.ts";
 import { pushStream } from "../base/streams.ts";
 import { createOpenStreams } from "./open_streams.ts";
 import { UnreadLimit } from "./stream_forwarder.ts";
 
 Deno.test("an account has so many streams under way and no more, the free tier a tenth", () => {
-  const streams = createOpenStreams({ perAccount: 20, unreadMs: 1000 });
+  const streams = createOpenStreams({ perAccount: 15, unreadMs: 1000 });
   const enter = (id: number, tier: "free" | "pro", times: number) =>
     Array.from({ length: times }, () => streams.enter({ id, tier }));
   const refused = { name: "Fault", code: "rate_limit_exceeded", retryAfterSeconds: 5 };
-  const [first, ...rest] = enter(1, "pro", 20);
-  assert.throws(() => enter(1, "pro", 1), refused);
+  const [first, ...rest] = enter(1, "pro", 15);
+  assert.throws(() => enter(1, "pro", 1), { ...refused, message: /already has 15 streams open/ });
   enter(2, "free", 2).forEach((leave) => leave());
   assert.throws(() => enter(2, "free", 3), refused);
   first!();
   first!();
-  enter(1, "pro", 1).forEach((leave) => leave());
-  assert.equal(streams.count, 19 + 2);
+  const again = enter(1, "pro", 1);
+  assert.throws(() => enter(1, "pro", 1), refused);
+  again.forEach((leave) => leave());
+  assert.equal(streams.count, 14 + 2);
   rest.forEach((leave) => leave());
   assert.equal(streams.count, 2);
 });
@@ -29,10 +32,11 @@ Deno.test("streams that their callers have left are waited for, and cut off afte
   let drained = false;
   const draining = streams.drain(1000).then(() => drained = true);
   ends[0]!();
-  await Promise.resolve();
+  await settleDown();
   assert.equal(drained, false);
   ends[1]!();
   await draining;
+  assert.equal(timers.pending, 0);
   await streams.drain(1000);
   streams.readOn(60_000, () => cut.push("c"));
   const late = streams.drain(1000);
