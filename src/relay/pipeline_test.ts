@@ -399,6 +399,27 @@ Deno.test("a call that the journal does not take asks no vendor and holds nothin
   assert.deepEqual([asked, rows, settled, streams], [[], [], [0n], 0]);
 });
 
+Deno.test("a target is noted as asked, and as answering or failing only where that has shown", async () => {
+  const noted = async (one: Script["execute"], stop = new AbortController()) => {
+    const notes: string[] = [];
+    const note = (what: string) => () => void notes.push(what);
+    const [asked, answered, released] = [note("asked"), note("answered"), note("released")];
+    const [failed, passed, isCooling] = [note("failed"), note("passed"), () => false];
+    const targetHealth = { asked, answered, released, failed, passed, isCooling } as never;
+    const scripts = [{ ...first, execute: one }, { ...second, execute: whole("two", 1) }] as const;
+    await run([...scripts], stop, { targetHealth });
+    return notes.join();
+  };
+  assert.equal(await noted(whole("one", 1)), "asked,answered");
+  assert.equal(await noted(failing("invalid_request")), "asked,answered");
+  assert.equal(await noted(failing("upstream_error")), "asked,failed,passed,asked,answered");
+  assert.equal(await noted(failing("vendor_quota_exhausted")), "asked,released");
+  assert.equal(await noted(() => Promise.reject(new Error("a bug"))), "asked,released");
+  const stop = new AbortController();
+  const left = () => (stop.abort(), Promise.reject(new Fault("upstream_error")));
+  assert.equal(await noted(left, stop), "asked,released");
+});
+
 Deno.test("the limit of an account's own vendor key cools no target for others", async () => {
   const targetHealth = new TargetHealth(new FakeClock());
   const limited = async (replaced: Parameters<typeof run>[2]) => {
