@@ -420,6 +420,21 @@ Deno.test("a target is noted as asked, and as answering or failing only where th
   assert.equal(await noted(left, stop), "asked,released");
 });
 
+Deno.test("what is held is released only once the journal has the call's end", async () => {
+  const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const journal = { begin() {}, end: () => (asked.resolve(), gate.promise) };
+  const settled: bigint[] = [];
+  const settle = (chargedNanos: bigint) => void settled.push(chargedNanos);
+  const held = { leaseId: "lease", heldNanos: 40_000n, settle };
+  const ended = run([{ ...first, execute: whole("one", 10) }], undefined, { journal }, held);
+  await asked.promise;
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  assert.deepEqual(settled, []);
+  gate.resolve();
+  await ended;
+  assert.deepEqual(settled, [20_000n]);
+});
+
 Deno.test("the limit of an account's own vendor key cools no target for others", async () => {
   const targetHealth = new TargetHealth(new FakeClock());
   const limited = async (replaced: Parameters<typeof run>[2]) => {
