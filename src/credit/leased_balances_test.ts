@@ -290,6 +290,29 @@ Deno.test("a balance that the store hangs at holds up the end of the process for
   assert.equal(hasEnded, true);
 });
 
+Deno.test("whatever is to go back goes back once the store is there again", async () => {
+  let isAway = false;
+  const { balances, store, clock } = await setUp(usd, {
+    over: (real) => ({
+      release: (back) =>
+        isAway ? Promise.reject(new Fault("store_unavailable")) : real.release(back),
+    }),
+  });
+  const call = await balances.reserve(account, cent);
+  await settleDown();
+  isAway = true;
+  for (const end of [() => {}, () => call.settle(0n)]) {
+    end();
+    balances.recall(account);
+    await settleDown();
+  }
+  isAway = false;
+  clock.advance(1000);
+  await balances.tick();
+  await settleDown();
+  assert.equal((await store.available([account])).get(account), usd);
+});
+
 Deno.test("at the end free credit goes back even if calls under way can't be reported", async () => {
   const { balances, store } = await setUp(usd, {
     shared: true,
