@@ -32,6 +32,7 @@ const awkward = `
   insert into media select sha256(convert_to(n::text, 'utf8'))::text, n, decode(repeat('00ff5c0a', n), 'hex')
     from generate_series(1, 600000, 100000) n;
   select open_month('1999-12-31T23:59:59.999999Z');
+  insert into schema_backfills (version, name, position) values (1, 'backfill', 'half of it');
 `;
 
 /** All rows as text, by table: written without what the copy uses. */
@@ -169,6 +170,16 @@ onPostgres("a copied database has the same rows, or after a failure none", async
       )
     ));
     await checkEmpty(other);
+    await other.query(
+      "insert into schema_migrations values (9999, 'newer', 'sum', 'expand', 1, now())",
+    );
+    await assert.rejects(
+      copyDatabase(source, other, steps),
+      /^Error: The embedded database has schema version \d+, this program 9999: use the version/,
+    );
+    await other.query("delete from schema_migrations where version = 9999");
+    // As a migration leaves it in a new database; the original has got further.
+    await other.query("insert into schema_backfills (version, name) values (1, 'backfill')");
 
     const copied = await copyDatabase(source, other, steps);
     assert.deepEqual(await contents(source), before, "the original is as it was");
