@@ -385,3 +385,24 @@ Deno.test({
     }
   },
 });
+
+Deno.test("where a pooler lets the thread wait, records go by the service's own sessions", async () => {
+  let code = "CONNECT_TIMEOUT";
+  const thread: WriteThread = {
+    write: () =>
+      Promise.resolve({ ok: false, message: "", note: undefined, code, isStoreAway: true }),
+    close: () => Promise.resolve(),
+  };
+  const byThread = createThreadInsert({ thread, urls: {}, onDropped: () => Promise.resolve() });
+  const written: string[] = [];
+  const insert = withOwnSessions(byThread, (rows) => {
+    written.push(...rows.map((row) => row.transactionId));
+    return Promise.resolve();
+  });
+  const calls = manyCalls(1).slice(0, 1);
+  await insert(calls);
+  assert.deepEqual(written, calls.map((call) => call.transactionId));
+  code = "ECONNREFUSED";
+  await assert.rejects(insert(calls), Fault);
+  assert.equal(written.length, 1);
+});

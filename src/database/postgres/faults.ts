@@ -3,6 +3,9 @@ import { Fault, messageOf } from "../../shared/fault.ts";
 /** SQLSTATE of a server that accepts no more connections. */
 export const tooManyConnections = "53300";
 
+/** The driver's code of a connection attempt that nobody answered in time. */
+export const connectTimeout = "CONNECT_TIMEOUT";
+
 /** SQLSTATE of a write to a server that only reads: a standby, or a primary that became one. */
 export const readOnly = "25006";
 
@@ -100,7 +103,7 @@ const awayCodes: ReadonlySet<string> = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_ENDED",
   "CONNECTION_DESTROYED",
-  "CONNECT_TIMEOUT",
+  connectTimeout,
   tooManyConnections,
   ...noRoom,
   readOnly,

@@ -17,6 +17,7 @@ import {
   asFault,
   codedError,
   codeOf,
+  connectTimeout,
   isSessionSound,
   isSqlState,
   readOnly,
@@ -192,7 +193,7 @@ class Session implements Connection {
       this.#isOpen = true;
     } catch (thrown) {
       // Whatever the server says: a wrong password or a renamed database is corrected as it runs.
-      throw asAway(isLate ? codedError("CONNECT_TIMEOUT") : thrown);
+      throw asAway(isLate ? codedError(connectTimeout) : thrown);
     } finally {
       cancel();
     }

@@ -3,7 +3,12 @@ import { programModule } from "../../base/program_files.ts";
 import { RequestThread } from "../../base/request_thread.ts";
 import { Turns } from "../../base/turns.ts";
 import type { Database } from "../../database/database.ts";
-import { codedError, codeOf, tooManyConnections } from "../../database/postgres/faults.ts";
+import {
+  codedError,
+  codeOf,
+  connectTimeout,
+  tooManyConnections,
+} from "../../database/postgres/faults.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { InsertOptions, InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { OnDropped } from "./analytics_writer.ts";
@@ -140,8 +145,8 @@ function failureOf({ message, note, code, isStoreAway }: Extract<Written, { ok: 
 
 /**
  * Returns an `insert` by the thread that falls back to `own`, with this thread's sessions, where
- * PostgreSQL accepts no more connections. These sessions may be the ones that use up its limit, and
- * while they are busy there is none for the thread.
+ * PostgreSQL accepts no more connections or a pooler lets them wait. These sessions may be the ones
+ * that use up its limit, and while they are busy there is none for the thread.
  */
 export function withOwnSessions(
   byThread: InteractionStore["insert"],
@@ -149,7 +154,8 @@ export function withOwnSessions(
 ): InteractionStore["insert"] {
   return (rows, options) =>
     byThread(rows, options).catch((thrown) => {
-      if (codeOf(thrown) !== tooManyConnections) throw thrown;
+      const code = codeOf(thrown);
+      if (code !== tooManyConnections && code !== connectTimeout) throw thrown;
       return own(rows, options);
     });
 }
