@@ -37,7 +37,9 @@ export interface ParentLink extends Siblings {
 
 /** The part of Node's `process` that a process with a channel has. */
 interface ChannelProcess {
-  readonly send?: ((message: unknown, sent: () => void) => unknown) | undefined;
+  readonly send?:
+    | ((message: unknown, sent: (failure?: Error | null) => void) => unknown)
+    | undefined;
   on(event: string, listener: (message: unknown) => void): unknown;
 }
 
@@ -53,9 +55,17 @@ export function openParentLink(
     throw new Error("DEMETER_WORKER is for the program itself: leave it out, and set WORKERS.");
   }
   const answering = Promise.withResolvers<ChannelDeps["answer"]>();
+  const gone = () => {
+    channel.close();
+    stop();
+  };
   const channel = new Channel({
-    // Without a callback a message that can no longer be sent would end the process.
-    send: (message) => void own.send?.(message, () => {}),
+    // Without a callback a message that can no longer be sent would end the process. And where the
+    // parent was killed before it had read everything, the runtime doesn't report a disconnect.
+    send: (message) =>
+      void own.send?.(message, (failure) => {
+        if (failure) gone();
+      }),
     onNotice: ({ kind }) => {
       if (kind === "stop") stop();
       if (kind === "reload") reload();
@@ -63,10 +73,7 @@ export function openParentLink(
     answer: async (...asked) => await (await answering.promise)(...asked),
   });
   own.on("message", (message: unknown) => channel.take(message));
-  own.on("disconnect", () => {
-    channel.close();
-    stop();
-  });
+  own.on("disconnect", gone);
   // So that the parent notices a start that freezes. Once it's ready, a worker reports whenever its
   // port is found to accept connections.
   const alive = () => channel.send({ kind: "alive" });
