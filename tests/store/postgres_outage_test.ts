@@ -96,6 +96,28 @@ outage(
   },
 );
 
+outage(
+  "where there are two databases, the log says which one is down",
+  async (database, server) => {
+    const url = server.url("postgres");
+    const second = await openPostgres(url, { variable: "ANALYTICS_DATABASE_URL" });
+    const note = (work: Promise<unknown>) =>
+      work.then(() => "done", (thrown) => thrown instanceof Fault ? thrown.note : String(thrown));
+    try {
+      await server.stop();
+      const named = /^ANALYTICS_DATABASE_URL: PostgreSQL: /;
+      assert.match(await note(second.query("select 1")) ?? "", named);
+      assert.match(await note(second.transaction((tx) => tx.query("select 1"))) ?? "", named);
+      assert.match(await note(second.reads!.query("select 1", [])) ?? "", named);
+      assert.match(await note(database.query("select 1")) ?? "", /^PostgreSQL: /);
+    } finally {
+      await server.start();
+      await second.close();
+    }
+    await untilWell(database);
+  },
+);
+
 outage("a commit whose session ended is no success", async (database) => {
   const transaction = database.transaction(async (tx) => {
     await insert(tx, 1);

@@ -70,9 +70,8 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
   if (!URL.canParse(url)) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
-  const database = createDatabase(url, {
-    ...{ connectMs, waitMs, answerMs, readMs, idleTransactionMs, unusedMs },
-  });
+  const timeouts = { connectMs, waitMs, answerMs, readMs, idleTransactionMs, unusedMs };
+  const database = createDatabase(url, variable, timeouts);
   try {
     await database.ping();
     return database;
@@ -85,7 +84,11 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
   }
 }
 
-function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Database {
+function createDatabase(
+  url: string,
+  variable: string,
+  timeouts: Required<PostgresTimeouts>,
+): Database {
   let probing: Promise<void> | undefined;
   const lose = (thrown: unknown) => {
     for (const each of [pool, readers]) {
@@ -113,27 +116,40 @@ function createDatabase(url: string, timeouts: Required<PostgresTimeouts>): Data
   const shared = { waitMs, unusedMs };
   const pool = new Pool(() => createConnection(), { size: maxConnections, ...shared });
   const readers = new Pool(() => createConnection(readMs), { size: maxReadConnections, ...shared });
+  const use = <T>(from: Pool<Session>, work: (session: Session) => Promise<T>) =>
+    variable === "DATABASE_URL" ? from.use(work) : from.use(work).catch((thrown) => {
+      throw naming(variable, thrown);
+    });
   return {
     kind: "postgres",
-    query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
+    query: (text, values, options) => use(pool, (session) => session.query(text, values, options)),
     eachRow: (text, values, onRow, options) =>
-      pool.use((session) => session.eachRow(text, values, onRow, options)),
-    transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
+      use(pool, (session) => session.eachRow(text, values, onRow, options)),
+    transaction: (work) => use(pool, async (session) => transact(await session.begin(), work)),
     async ping() {
-      const [row] = await pool.use((session) =>
-        session.query("select current_setting('transaction_read_only') = 'on' as is_read_only")
+      const [row] = await use(
+        pool,
+        (session) =>
+          session.query("select current_setting('transaction_read_only') = 'on' as is_read_only"),
       );
       // Reads can go on: sessions are given up when a write fails.
       if (row?.is_read_only === true) throw asAway(codedError(readOnly));
     },
     reads: {
       query: (text, values, options) =>
-        readers.use((session) => session.query(text, values, options)),
+        use(readers, (session) => session.query(text, values, options)),
     },
     async close() {
       await Promise.all([pool.close(), readers.close()]);
     },
   };
+}
+
+/** Returns the fault with a note that says which of two databases it is about. */
+function naming(variable: string, thrown: unknown): unknown {
+  if (!(thrown instanceof Fault) || !thrown.note?.startsWith("PostgreSQL: ")) return thrown;
+  const { code, message, cause } = thrown;
+  return new Fault(code, { message, note: `${variable}: ${thrown.note}`, cause });
 }
 
 /** How sessions check the server that all of them share, and report its loss. */
