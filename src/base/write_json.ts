@@ -94,6 +94,11 @@ function* writeString(text: string, pieces: string[]): Steps<void> {
   pieces.push('"');
 }
 
+/** Whether a JSON value is written with fewer UTF-16 units, approximately; looks no further. */
+export function isWrittenWithin(value: unknown, units: number): boolean {
+  return left(value, units) > 0;
+}
+
 /** `room` minus the units of a value; stops at zero or below. */
 function left(value: unknown, room: number): number {
   if (typeof value === "string") return room - value.length - 3;

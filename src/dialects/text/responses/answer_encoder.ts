@@ -7,7 +7,7 @@ import { summaryIn } from "../../kernel/summary.ts";
 import { recordedSeal, sealFor } from "./conversation/envelope.ts";
 import { writeSummary } from "./conversation/summary.ts";
 import { OutputWriter } from "./answer/output_writer.ts";
-import { responseObject } from "./answer/response_object.ts";
+import { echoedSettings, responseObject } from "./answer/response_object.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 
 /**
@@ -50,7 +50,7 @@ function writeAnswer(
   writer.close(status);
   writer.requireContent(status);
   const { inputTokens } = context;
-  return responseObject(context.body, {
+  return responseObject(echoedSettings(context.body), {
     id,
     created: context.created,
     completed: context.now?.(),

@@ -4,7 +4,7 @@ import { Fault } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
 import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
 import { writeFailure } from "./answer/failure.ts";
-import { responseObject } from "./answer/response_object.ts";
+import { echoedSettings, responseObject } from "./answer/response_object.ts";
 
 /** Calls with `background: true`. */
 export const background: BackgroundForm = {
@@ -23,7 +23,7 @@ export const background: BackgroundForm = {
     return { body: { ...rest, stream: true }, bodyText: text };
   },
   queued(body, { id, model, created }) {
-    const object = responseObject(body, {
+    const object = responseObject(echoedSettings(body), {
       ...{ id, model, created, completed: undefined },
       ...{ stage: { type: "in_progress" }, output: [], usage: undefined },
     });

@@ -10,7 +10,12 @@ import { blockEvents } from "./answer_encoder.ts";
 import { writeFailure } from "./answer/failure.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 import { OutputWriter } from "./answer/output_writer.ts";
-import { responseObject, type ResponseState } from "./answer/response_object.ts";
+import {
+  type EchoedSettings,
+  echoedSettings,
+  responseObject,
+  type ResponseState,
+} from "./answer/response_object.ts";
 import { sealFor } from "./conversation/envelope.ts";
 
 export function createStreamEncoder(context: AnswerContext): StreamEncoder {
@@ -23,6 +28,7 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
  */
 class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
+  readonly #settings: EchoedSettings;
   readonly #id: string;
   readonly #writer: OutputWriter;
   readonly #usage: ShownUsage;
@@ -36,6 +42,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
 
   constructor(context: AnswerContext) {
     this.#context = context;
+    this.#settings = echoedSettings(context.body);
     this.#id = context.id("resp_");
     this.#model = context.model;
     this.#usage = new ShownUsage(context.inputTokens);
@@ -120,7 +127,7 @@ class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #pushLifecycle(event: string, stage: ResponseState["stage"]): void {
-    const response = responseObject(this.#context.body, {
+    const response = responseObject(this.#settings, {
       id: this.#id,
       created: this.#context.created,
       completed: stage.type === "ended" ? this.#context.now?.() : undefined,
@@ -152,7 +159,7 @@ export function errorFrame(fault: Fault, begun?: BegunStream): string {
   const { body, start, nextSequence = 0 } = begun ?? {};
   const error = errorEvent(fault, nextSequence);
   if (start?.id === undefined) return error;
-  const response = responseObject(body, {
+  const response = responseObject(echoedSettings(body), {
     ...{ id: start.id, created: start.created ?? 0, completed: undefined },
     ...{ model: start.model ?? "", stage: { type: "failed", error: writeFailure(fault) } },
     ...{ output: [], usage: undefined },

@@ -1,3 +1,4 @@
+import { isWrittenWithin } from "../../../../base/write_json.ts";
 import type { FinishReason } from "../../../../shared/interaction.ts";
 import type { Usage } from "../../../../shared/usage.ts";
 import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
@@ -20,11 +21,28 @@ export interface ResponseState {
   usage: Usage | undefined;
 }
 
+/** The settings of a request that its response repeats. */
+export type EchoedSettings = JsonRecord & { input?: never };
+
+/** A stream repeats each setting three times, and writes it without a break. */
+const maxEchoedUnits = 256 * 1024;
+
+/** Returns the request's settings, without those that are too large to be repeated. */
+export function echoedSettings(body: unknown): EchoedSettings {
+  return Object.fromEntries(
+    Object.entries(asRecord(body)).filter(([name, value]) =>
+      name !== "input" && isWrittenWithin(value, maxEchoedUnits)
+    ),
+  );
+}
+
 /**
  * Returns the response object with every key: the request's settings, or the defaults that apply.
  */
-export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
-  const request = asRecord(body);
+export function responseObject(
+  request: EchoedSettings,
+  state: ResponseState,
+): Record<string, unknown> {
   const ending = state.stage.type === "ended" ? writeFinishReason(state.stage.reason) : undefined;
   const incompleteReason = ending?.incompleteReason;
   return {
@@ -119,7 +137,7 @@ const tiers: ReadonlySet<unknown> = new Set([
  * Returns the requested tier, and at the end the tier that was used, or `default` if this dialect
  * has no name for it.
  */
-function echoTier(request: JsonRecord, state: ResponseState): unknown {
+function echoTier(request: EchoedSettings, state: ResponseState): unknown {
   if (state.stage.type === "in_progress") return request.service_tier ?? "auto";
   const used = state.usage?.serviceTier;
   return tiers.has(used) ? used : "default";
