@@ -6,7 +6,15 @@ export interface JsonLimits {
   readonly members: number;
   /** Distinct member names in all: each costs the engine many times its text. */
   readonly names: number;
+  /** UTF-16 units of a member name in the text; see `maxNameUnits`. */
+  readonly nameUnits?: number;
 }
+
+/**
+ * The engine hashes strings of more than 16,383 units by their length alone: looking up many names
+ * of one length compares each with all others.
+ */
+export const maxNameUnits = 16_000;
 
 export type JsonExcess = keyof JsonLimits;
 
@@ -117,7 +125,7 @@ export class JsonCount {
     const end = this.#isName ? this.#hashName(piece, at) : this.#seekQuote(piece, at);
     if (end < 0) return length;
     this.#inString = false;
-    if (this.#isName) this.#countName();
+    if (this.#isName) this.#countName(this.#before + end - this.#stringStart - 2);
     else this.#endString(this.#before + end - 1);
     return end;
   }
@@ -165,8 +173,9 @@ export class JsonCount {
     if (at - this.#stringStart >= this.largeUnits) this.#addLarge(this.#stringStart, at + 1);
   }
 
-  #countName(): void {
+  #countName(units: number): void {
     this.#isName = false;
+    if (units > (this.#limits.nameUnits ?? Infinity)) this.excess = "nameUnits";
     const bit = (this.#hash ^ this.#hash >>> 15) & (nameBits - 1);
     const isNew = this.#seen === undefined ? this.#isNewOfFew(bit) : setBit(this.#seen, bit);
     if (isNew && ++this.#names > this.#limits.names) this.excess = "names";

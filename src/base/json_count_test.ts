@@ -24,6 +24,19 @@ Deno.test("names are counted once each, few or many, in one piece or many", () =
   }
 });
 
+Deno.test("a name may be as long as the limit, in one piece or many", () => {
+  for (const [units, excess] of [[50, undefined], [51, "nameUnits"]] as const) {
+    for (const name of ["n".repeat(units), '\\"'.repeat(24) + "n".repeat(units - 48)]) {
+      const text = `[{"a":"${name}${name}","${name}":0}]`;
+      for (const size of [1e9, 7, 1]) {
+        const count = new JsonCount({ ...wide, nameUnits: 50 });
+        for (let at = 0; at < text.length; at += size) count.add(text.slice(at, at + size));
+        assert.equal(count.excess, excess, `${name} by ${size}`);
+      }
+    }
+  }
+});
+
 Deno.test("a string behind one with an escaped quote is counted like any", () => {
   for (const next of ["", "\\", '"', "\n", "b"]) {
     const values = ['say "a"', next, "c", { 'say "a"': [], [next]: 'say "a"' }, next];

@@ -281,6 +281,10 @@ function tooMuch(excess: JsonExcess): Fault {
       return new Fault("invalid_value", {
         message: `The request body has more than ${most} different member names.`,
       });
+    case "nameUnits":
+      return new Fault("invalid_value", {
+        message: `The request body has a member name of more than ${most} characters.`,
+      });
     case "members":
       return new Fault("invalid_value", {
         message: `The request body holds an object with more than ${most} members.`,

@@ -1,8 +1,14 @@
-import { JsonCount } from "../base/json_count.ts";
+import { JsonCount, maxNameUnits } from "../base/json_count.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** The limits of a vendor's answer, or of one event of its stream. */
-const answerLimits = { values: 2_000_000, depth: 128, members: 100_000, names: 100_000 } as const;
+const answerLimits = {
+  values: 2_000_000,
+  depth: 128,
+  members: 100_000,
+  names: 100_000,
+  nameUnits: maxNameUnits,
+} as const;
 
 /** Shorter events are parsed uncounted. */
 const countedUnits = 64 * 1024;

@@ -1,5 +1,5 @@
 import { parseExactly } from "../../base/exact_json.ts";
-import { JsonCount } from "../../base/json_count.ts";
+import { JsonCount, maxNameUnits } from "../../base/json_count.ts";
 
 /** JSON of unknown shape: vendors' answers and callers' open objects. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
@@ -95,7 +95,13 @@ export function jsonValue(text: string): unknown {
 }
 
 /** Limits for each JSON text inside a field. */
-const limits = { values: 100_000, depth: 128, members: 10_000, names: 10_000 } as const;
+const limits = {
+  values: 100_000,
+  depth: 128,
+  members: 10_000,
+  names: 10_000,
+  nameUnits: maxNameUnits,
+} as const;
 
 /**
  * Parses JSON text inside a field, such as a call's arguments, which the limits on the body don't
