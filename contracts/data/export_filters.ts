@@ -3,6 +3,8 @@ import { type ColumnKind, columnKinds, exportRecords, type ExportTable } from ".
 
 /** The most values of one column; more have to be split over several exports. */
 const maxValues = 10_000;
+/** Names and labels are shorter. Looking up longer texts is slow (see `maxNameUnits`). */
+const maxLength = 1_000;
 
 type Scalar = string | number | boolean;
 export type ExportFilters = Readonly<Record<string, Scalar | readonly Scalar[]>>;
@@ -49,7 +51,9 @@ function valueOf(column: z.ZodType, kind: ColumnKind): z.ZodType {
       error: () => `expected ${kindNames.usd}`,
     });
   }
-  return kind === "text" || kind === "word" && !(inner instanceof z.ZodEnum) ? z.string() : inner;
+  return kind === "text" || kind === "word" && !(inner instanceof z.ZodEnum)
+    ? z.string().max(maxLength)
+    : inner;
 }
 
 function expected(values: z.ZodType, kind: ColumnKind): string {
@@ -58,8 +62,8 @@ function expected(values: z.ZodType, kind: ColumnKind): string {
 }
 
 const kindNames: Readonly<Record<ColumnKind, string>> = {
-  text: "a string",
-  word: "a string",
+  text: `a string of at most ${maxLength} characters`,
+  word: `a string of at most ${maxLength} characters`,
   number: "a number",
   boolean: "true or false",
   timestamp: "an RFC 3339 timestamp such as 2026-11-21T09:00:00Z",

@@ -228,7 +228,16 @@ testScenarios(service, [
     /^filters\.app: /,
   ),
   ...([
-    ["a number where text is", { app: 5 }, /^filters\.app: expected a string, or an array/],
+    [
+      "a number where text is",
+      { app: 5 },
+      /^filters\.app: expected a string of at most 1000 characters, or an array/,
+    ],
+    [
+      "a long text",
+      { app: ["a", "a".repeat(1_001)] },
+      /^filters\.app.*: expected at most 1000 characters/,
+    ],
     ["text where a number is", { http_status: "200" }, /^filters\.http_status: expected a number/],
     ["text where a truth is", { stream: "true" }, /^filters\.stream: expected true or false/],
     ["null", { user_id: null }, /^filters\.user_id: expected a string/],
