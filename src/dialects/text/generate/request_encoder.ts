@@ -7,6 +7,7 @@ import { writeConfig } from "./request/encode_config.ts";
 import { writeContents } from "./request/encode_contents.ts";
 import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
 import { modelTraits } from "./models.ts";
+import { ownTier } from "./usage.ts";
 import { markPath } from "../../kernel/read_cache_mark.ts";
 import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
 
@@ -56,8 +57,8 @@ export function* encodeRequest(
 function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, unknown> {
   const tier = request.serviceTier;
   if (tier === undefined || tier === "auto") return {};
-  const name = tier === "default" ? "standard" : tier;
-  if (["standard", "flex", "priority"].includes(name)) return { serviceTier: name };
+  const serviceTier = ownTier(tier);
+  if (serviceTier !== undefined) return { serviceTier };
   loseSetting(request, "serviceTier", "hint", losses);
   return {};
 }
