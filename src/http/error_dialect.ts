@@ -38,7 +38,7 @@ export function unknownEndpointDialect(
  * Where Google's libraries upload files and open live sessions. Neither is offered; they send their
  * own key header and read their own errors.
  */
-const googleOnly = /^(\/chat)?\/(upload\/v1beta\/|ws\/google\.ai\.)/;
+const googleOnly = /^(\/chat)?\/(upload\/v1(beta|alpha)?\/|ws\/google\.ai\.)/;
 
 /** Paths of each dialect's endpoints; the first match counts. */
 const endpointOf: Readonly<Record<DialectName, RegExp>> = {

@@ -34,6 +34,8 @@ const paths: [string, ErrorDialect][] = [
   ["/v1beta/models", "generate"],
   ["/chat/upload/v1beta/files", "generate"],
   ["/upload/v1beta/files", "generate"],
+  // Their current versions ask for `v1`.
+  ["/chat/upload/v1/files", "generate"],
   ["/upload/files", "service"],
   [
     "/chat/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
