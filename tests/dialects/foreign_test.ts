@@ -93,7 +93,7 @@ const messages: Row[] = [
     { messages: hello, tools: [{ name: "f", input_schema: {}, eager_input_streaming: true }] },
   ],
   [
-    "messages[0].content[0].citations",
+    "messages[0].content[0].citations.enabled",
     {
       messages: [user([{
         type: "document",

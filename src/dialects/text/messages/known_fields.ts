@@ -17,12 +17,14 @@ const source = (record: JsonRecord): KnownFieldSet | undefined => fieldsOf(ofSou
 
 const text: KnownFieldSet = { type: true, text: true, cache_control };
 const image: KnownFieldSet = { type: true, source, cache_control };
+/** None is read, but `enabled: false` is no loss. */
+const citations = (): KnownFieldSet => ({});
 
 const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   text,
   image,
-  document: { type: true, source, title: true, cache_control },
-  search_result: { type: true, title: true, source: true, content: text, cache_control },
+  document: { type: true, source, title: true, citations, cache_control },
+  search_result: { ...all("type title source"), content: text, citations, cache_control },
   tool_use: { type: true, id: true, name: true, input: true, caller: true, cache_control },
   tool_result: {
     ...all("type tool_use_id is_error"),
