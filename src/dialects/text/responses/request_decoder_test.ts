@@ -247,8 +247,19 @@ Deno.test("values that change nothing are no loss", () => {
     previous_response_id: "resp_1",
     stream_options: { include_obfuscation: false },
     reasoning: { effort: "low", mode: "standard" },
+    generate: true,
   });
   assert.deepEqual(foreign, []);
+});
+
+Deno.test("a request for no output can't become one for an answer, which costs", () => {
+  const weights = (body: Record<string, unknown>) =>
+    decode(body).unsupported.map(({ path, weight }) => [path, weight]);
+  const ofOptions = (options: Record<string, unknown>) =>
+    weights({ prompt_cache_options: options });
+  assert.deepEqual(weights({ generate: false }), [["generate", "meaning"]]);
+  assert.deepEqual(ofOptions({ ttl: "12h", prewarm: true }), [["prompt_cache_options", "meaning"]]);
+  assert.deepEqual(ofOptions({ ttl: "12h", prewarm: false }), [["prompt_cache_options", "hint"]]);
 });
 
 Deno.test("settings are read flat, with their paths", () => {

@@ -20,11 +20,29 @@ const meanings: ReadonlySet<string> = new Set([
  */
 export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
   const fields = unknownFields(request, knownFields, {
-    weightOf: (name) => meanings.has(name) ? "meaning" : "hint",
+    weightOf: (name) =>
+      meanings.has(name) || (name === "prompt_cache_options" && prewarms(request))
+        ? "meaning"
+        : "hint",
     changesNothing: (name, value) =>
       changesNothing(name, value) || (name === "max_tool_calls" && limitsSearches),
   });
-  return [...fields, ...unsupportedIncludes(request), ...unsupportedReasoning(request.reasoning)];
+  return [
+    ...fields,
+    ...unsupportedGenerate(request.generate),
+    ...unsupportedIncludes(request),
+    ...unsupportedReasoning(request.reasoning),
+  ];
+}
+
+/** Whether the prompt is only to be cached: elsewhere that would be an answer, which costs. */
+function prewarms({ prompt_cache_options: options }: JsonRecord): boolean {
+  return isRecord(options) && options.prewarm === true;
+}
+
+/** No output is requested; a WebSocket's frames are read before (`client_frame.ts`). */
+function unsupportedGenerate(value: unknown): UnsupportedField[] {
+  return value === false ? [{ path: "generate", value, weight: "meaning" }] : [];
 }
 
 function changesNothing(name: string, value: unknown): boolean {
@@ -34,6 +52,9 @@ function changesNothing(name: string, value: unknown): boolean {
     case "background":
     case "store":
       return value === false;
+    case "generate":
+      // The default is true; false is reported separately.
+      return typeof value === "boolean";
     case "background_options":
       // The contract accepts only options that change nothing.
       return true;
