@@ -100,7 +100,8 @@ export async function planCall(
   const decoded = isMoved ? withoutReasoningSummaries(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
-  const [best, ...others] = upstream === undefined ? dialectsFor(deps, asked) : [upstream];
+  const order = upstream === undefined ? dialectsFor(deps, asked) : [upstream];
+  const [best, ...others] = decoded.webSearch ? searchingFirst(deps, request, order) : order;
   let encoded = await encodeFor(deps, request, decoded, best!);
   // A request that the vendor's preferred endpoint can't carry goes to its first one where that
   // can.
@@ -176,6 +177,16 @@ function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest
 function withoutReasoningSummaries(request: CanonicalRequest): CanonicalRequest {
   const { reasoning } = request;
   return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
+}
+
+/** Puts endpoints where the model can search the web before those where it can't, as at xAI. */
+function searchingFirst(
+  deps: PlanDeps,
+  request: PlanRequest,
+  order: readonly DialectName[],
+): DialectName[] {
+  const isLacking = (name: DialectName) => targetOf(deps, request, name).webSearch === undefined;
+  return order.toSorted((a, b) => Number(isLacking(a)) - Number(isLacking(b)));
 }
 
 function dialectCall(request: PlanRequest, demand: ToolDemand): DialectCall {

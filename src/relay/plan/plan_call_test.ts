@@ -196,6 +196,25 @@ Deno.test("a signature that the service wrote reaches no vendor, not even in str
 });
 
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
+Deno.test("a web search goes to the endpoint where the model can search", async () => {
+  const searched = {
+    ...{ model: "m", max_tokens: 100, messages: [{ role: "user", content: "Go" }] },
+    tools: [{ type: "web_search_20250305", name: "web_search" }],
+  };
+  const asked = { dialect: "messages", vendor: "vendor-g" } as const;
+  const row = { rates: { perWebSearch: 1n } };
+  const prices = { find: () => row, chatRefuses: () => [] } as unknown as PlanDeps["prices"];
+  const deps = { ...planDeps(), prices };
+  const planned = (body: { model: string }) => planCall(deps, requestOf(body, 1, "managed", asked));
+  const search = await planned(searched);
+  assert.deepEqual([search.upstream.name, search.losses], ["responses", []]);
+  assert.match(search.requestText, /"tools":\[\{"type":"web_search"/);
+  assert.equal(
+    (await planned({ ...searched, tools: [] } as typeof searched)).upstream.name,
+    "chat",
+  );
+});
+
 Deno.test("a message with nothing but an unknown part is refused by the part's path", async () => {
   const deps = planDeps();
   // CrewAI sends the parts of chat to the responses endpoint, too.
