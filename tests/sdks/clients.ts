@@ -61,11 +61,11 @@ export const clients: readonly Client[] = [
   ]),
   python("instructor", ["instructor[anthropic]==1.17.0"], ["chat", "messages"]),
   python("langchain-python", [
-    "langchain==1.4.7",
-    "langchain-core==1.7.2",
-    "langchain-openai==1.7.3",
-    "langchain-anthropic==1.7.7",
-    "langchain-google-genai==4.4.2",
+    "langchain==1.4.10",
+    "langchain-core==1.7.7",
+    "langchain-openai==1.7.4",
+    "langchain-anthropic==1.7.10",
+    "langchain-google-genai==4.4.3",
   ], ["chat", "responses", "messages", "generate"]),
   python("litellm", ["litellm==1.110.2", "mcp==2.3.0"], [
     ...["chat", "responses", "messages", "generate"] as const,
