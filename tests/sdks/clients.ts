@@ -105,6 +105,6 @@ export const clients: readonly Client[] = [
   go("anthropic-sdk-go", "github.com/anthropics/anthropic-sdk-go@v1.84.0", ["messages"]),
   go("genai-go", "google.golang.org/genai@v1.77.0", ["generate"]),
   java("openai-java", "com.openai:openai-java:4.101.0", ["chat", "responses"]),
-  java("anthropic-java", "com.anthropic:anthropic-java:3.12.0", ["messages"]),
-  java("google-genai-java", "com.google.genai:google-genai:2.0.0", ["generate"]),
+  java("anthropic-java", "com.anthropic:anthropic-java:3.14.0", ["messages"]),
+  java("google-genai-java", "com.google.genai:google-genai:2.3.0", ["generate"]),
 ];
