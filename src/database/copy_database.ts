@@ -1,7 +1,7 @@
 import { chunks } from "./chunks.ts";
 import { copyLine } from "./copy_text.ts";
 import type { Database, Queryable, SqlRow, Transaction } from "./database.ts";
-import { codeOf, lockNotAvailable } from "./postgres/faults.ts";
+import { isLockTimeout } from "./postgres/faults.ts";
 import { readSchemaVersion } from "./schema_version.ts";
 
 /** A copied table. A partition is a table of its own. */
@@ -166,7 +166,7 @@ async function lockAll(to: Transaction): Promise<void> {
 }
 
 function inUse(thrown: unknown): never {
-  if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+  if (!isLockTimeout(thrown)) throw thrown;
   throw new Error(
     "DATABASE_URL: another session is using tables of the database: end it (pg_stat_activity shows it), and repeat the command.",
     { cause: thrown },

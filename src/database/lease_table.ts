@@ -1,6 +1,6 @@
 import { pushAll } from "../base/lists.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
-import { codeOf, lockNotAvailable } from "./postgres/faults.ts";
+import { isLockTimeout } from "./postgres/faults.ts";
 
 /** Whether a statement waits for rows that others have locked, or leaves them out; part of its SQL. */
 export type LockWait = "" | "skip locked";
@@ -65,7 +65,7 @@ export function createLeaseKeeper<Owner>(database: Database, table: LeaseTable<O
         pushAll(returned, await takeFrom(some, wait));
         return true;
       } catch (thrown) {
-        if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+        if (!isLockTimeout(thrown)) throw thrown;
         return false;
       }
     };

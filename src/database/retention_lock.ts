@@ -1,6 +1,6 @@
 import type { Database, Queryable, SqlValue } from "./database.ts";
 import { lockForWriting } from "./erasure_lock.ts";
-import { codeOf, lockNotAvailable } from "./postgres/faults.ts";
+import { isLockTimeout } from "./postgres/faults.ts";
 
 /** Key of the advisory lock of retention: one process at a time erases old rows. */
 const retentionLock = 7_305_112_604_913;
@@ -53,7 +53,7 @@ export async function eraseUnlocked(
   try {
     return await eraseAlone(database, step);
   } catch (thrown) {
-    if (codeOf(thrown) === lockNotAvailable) return undefined;
+    if (isLockTimeout(thrown)) return undefined;
     throw thrown;
   }
 }

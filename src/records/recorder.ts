@@ -7,7 +7,7 @@ import {
   type InteractionStore,
   type SettledCall,
 } from "../shared/interaction.ts";
-import { codeOf, lockNotAvailable } from "../database/postgres/faults.ts";
+import { isLockTimeout } from "../database/postgres/faults.ts";
 import {
   type Drained,
   maxBatch,
@@ -238,7 +238,7 @@ class QueueRecorder implements Recorder {
     try {
       isWritten = await this.#write(batch, { lockMs: lockMsOf(group) });
     } catch (thrown) {
-      if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+      if (!isLockTimeout(thrown)) throw thrown;
       this.#wasFreed = false;
       this.#noteHeldUp(group);
       this.#queue.setApart(group, batch.length);

@@ -13,7 +13,7 @@ export const readOnly = "25006";
 export const uniqueViolation = "23505";
 
 /** SQLSTATE of a lock that wasn't granted within `lock_timeout`. */
-export const lockNotAvailable = "55P03";
+const lockNotAvailable = "55P03";
 
 /** SQLSTATE of a cancelled statement: by `statement_timeout` or the operator. */
 const queryCanceled = "57014";
@@ -34,6 +34,11 @@ export function isOutOfRoom(thrown: unknown): boolean {
  * still be used.
  */
 const gaveWay: ReadonlySet<string> = new Set(["40001", "40P01", lockNotAvailable]);
+
+/** Whether another session held a lock for longer than `lock_timeout`. */
+export function isLockTimeout(thrown: unknown): boolean {
+  return codeOf(thrown) === lockNotAvailable;
+}
 
 /** Whether the session can still be used after this error. */
 export function isSessionSound(thrown: unknown): boolean {

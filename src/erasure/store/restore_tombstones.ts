@@ -1,5 +1,5 @@
 import type { Log } from "../../base/log.ts";
-import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
+import { isLockTimeout } from "../../database/postgres/faults.ts";
 import type { DeletionStore } from "../deletion.ts";
 import type { Tombstone } from "../tombstone.ts";
 
@@ -32,7 +32,7 @@ async function whenUnlocked<T>(act: () => Promise<T>, noteLocked: () => void): P
     try {
       return await act();
     } catch (thrown) {
-      if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+      if (!isLockTimeout(thrown)) throw thrown;
       if (isFirst) noteLocked();
     }
   }

@@ -2,7 +2,7 @@ import { pushAll } from "../../base/lists.ts";
 import type { VacuumReport, VacuumScope } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
-import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
+import { isLockTimeout } from "../../database/postgres/faults.ts";
 
 /** Tables that hold no text of callers; they may be large, so they are left out. */
 const withoutText: ReadonlySet<string> = new Set([
@@ -65,7 +65,7 @@ async function rewrite(database: Database, tables: readonly string[]): Promise<V
     } catch (thrown) {
       // A partition may have been dropped meanwhile, with its file.
       if (await isGone(database, name)) return;
-      const isLocked = codeOf(thrown) === lockNotAvailable;
+      const isLocked = isLockTimeout(thrown);
       if (isLocked) report.isAllDone = false;
       const reason = isLocked ? lockedReason : messageOf(thrown).split("\n")[0];
       report.notRewritten.push(`${name} (${reason})`);

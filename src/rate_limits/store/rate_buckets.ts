@@ -4,7 +4,7 @@ import { fullBucket, leaseFrom } from "../rate_bucket.ts";
 import { type LeaseAnswer, type LeaseRequest, leaving, unitsPerToken } from "../rate_limit.ts";
 import type { RateLimits, RateStore } from "../rate_limit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
+import { isLockTimeout } from "../../database/postgres/faults.ts";
 
 /**
  * Max attempts to write a bucket that others keep changing; each one that fails means that another
@@ -127,7 +127,7 @@ export async function endRateLeases(
       { lockMs: longestLockMs },
     );
   } catch (thrown) {
-    if (codeOf(thrown) !== lockNotAvailable) throw thrown;
+    if (!isLockTimeout(thrown)) throw thrown;
   }
 }
 

@@ -2,7 +2,7 @@ import { greatest, least } from "../../base/lists.ts";
 import type { StoredMonth } from "../../erasure/retention.ts";
 import type { ErasedPartitions } from "../analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { codeOf, lockNotAvailable } from "../../database/postgres/faults.ts";
+import { codeOf, isLockTimeout } from "../../database/postgres/faults.ts";
 import { eraseAlone, eraseUnlocked } from "../../database/retention_lock.ts";
 import { startOfMonth } from "../../shared/time_span.ts";
 import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
@@ -189,7 +189,7 @@ async function dropPartition(
     return true;
   } catch (thrown) {
     // The latter: another process has dropped and counted it.
-    if ([lockNotAvailable, undefinedTable].includes(codeOf(thrown) ?? "")) return false;
+    if (isLockTimeout(thrown) || codeOf(thrown) === undefinedTable) return false;
     throw thrown;
   }
 }
