@@ -70,7 +70,7 @@ export async function* runExport(
   const values = readExportOptions(argv);
   const account = await chosenAccount(deps.accounts, values);
   const spec = exportSpecOf(values, account.id);
-  await deps.flushRecords({ timeoutMs: Infinity });
+  await deps.flushRecords({ timeoutMs: Infinity, accountId: account.id });
   if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, spec) };
   // The audit log gets its entry before any data leaves.
   await deps.audit.record({

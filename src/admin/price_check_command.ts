@@ -34,7 +34,7 @@ export async function priceCheck(deps: PriceCommandDeps, values: Values) {
     new Date(now.getTime() - comparedDays * 86_400_000);
   const commands = await deps.openPrices();
   try {
-    await deps.flushRecords({ timeoutMs: Infinity });
+    await deps.flushRecords({ timeoutMs: Infinity, freeOnly: true });
     await deps.archivePrices();
     const publicPrices = await openPublicPrices((label) => commands.registry.find(label)?.baseUrl);
     const vendors = await findGaps({ ...commands, publicPrices }, now);

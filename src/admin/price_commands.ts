@@ -49,7 +49,6 @@ async function showPrice(
   _values: Values,
   [version]: readonly string[],
 ): Promise<CommandResult> {
-  await deps.flushRecords({ timeoutMs: Infinity });
   await deps.archivePrices();
   const found = await deps.priceVersions.find(version!);
   if (!found) throw new Error(`No price has the version '${version}'.`);

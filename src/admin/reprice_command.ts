@@ -46,10 +46,9 @@ export async function repriceBy(
   try {
     const query = queryOf(values, commands.registry);
     const wanted = optional(values, "account");
-    const accounts = wanted === undefined
-      ? await deps.accounts.list()
-      : [await findAccount(deps.accounts, wanted)];
-    await deps.flushRecords({ timeoutMs: Infinity });
+    const named = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+    const accounts = named ? [named] : await deps.accounts.list();
+    await deps.flushRecords({ timeoutMs: Infinity, ...named ? { accountId: named.id } : {} });
     await deps.archivePrices();
     // Stores the new prices before the first record names their version.
     if (!dryRun) await createPriceArchive(commands.prices, deps.priceVersions)();
