@@ -22,16 +22,24 @@ interface RetentionDeps extends RetentionLimits {
   log: Log;
 }
 
-/** A run of the job. */
+/** Builds the job. A step that fails keeps no other from its run; the first failure is thrown. */
 export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
   const { store, clock, log } = deps;
   return async () => {
-    await store.ensurePartitions(clock.now());
+    const failures: unknown[] = [];
+    const attempt = <T>(step: () => Promise<T>) =>
+      step().catch((thrown) => void failures.push(thrown));
+    await attempt(() => store.ensurePartitions(clock.now()));
     const { payloadsBefore, rowsBefore } = limitsAt(clock.now(), deps);
     if (payloadsBefore) {
-      logErased(log, "old payloads erased", await store.erasePayloads(payloadsBefore));
+      const counts = await attempt(() => store.erasePayloads(payloadsBefore));
+      logErased(log, "old payloads erased", counts ?? undefined);
     }
-    if (rowsBefore) logErased(log, "old usage rows erased", await store.eraseUsage(rowsBefore));
+    if (rowsBefore) {
+      const counts = await attempt(() => store.eraseUsage(rowsBefore));
+      logErased(log, "old usage rows erased", counts ?? undefined);
+    }
+    if (failures.length > 0) throw failures[0];
   };
 }
 

@@ -20,13 +20,18 @@ const noUsage = { partitions: 0, interactions: 0, evalRuns: 0, evalResults: 0 };
 async function run(
   days: { retentionPayloadDays?: number; retentionUsageDays?: number },
   counts: Partial<Record<"payloads" | "interactions", number>> = {},
+  failing = "",
 ) {
   const asked: string[] = [];
   const lines: string[] = [];
   const store: RetentionStore = {
-    ensurePartitions: (at) => Promise.resolve(void asked.push(`months ${at.toISOString()}`)),
+    ensurePartitions(at) {
+      asked.push(`months ${at.toISOString()}`);
+      return failing === "" ? Promise.resolve() : Promise.reject(new Error("months fail"));
+    },
     erasePayloads: (limit) => {
       asked.push(`payloads ${limit.toISOString()}`);
+      if (failing !== "") return Promise.reject(new Error("payloads fail"));
       const { payloads = 0 } = counts;
       return Promise.resolve(payloads === busy ? undefined : { ...noPayloads, payloads });
     },
@@ -41,7 +46,7 @@ async function run(
     warn: () => {},
     error: () => {},
   };
-  await createRetentionJob({
+  const ended = createRetentionJob({
     retentionPayloadDays: undefined,
     retentionUsageDays: undefined,
     ...days,
@@ -49,6 +54,8 @@ async function run(
     clock: new FakeClock(now),
     log,
   })();
+  if (failing === "") await ended;
+  else await assert.rejects(ended, { message: failing });
   return { asked: asked.slice(1), lines, first: asked[0] };
 }
 
@@ -79,6 +86,13 @@ Deno.test("what was erased is logged as counts, and nothing when there was nothi
   assert.equal(lines.length, 2);
   assert.match(lines[0]!, /^old payloads erased .*"payloads":7/);
   assert.match(lines[1]!, /^old usage rows erased .*"interactions":1/);
+});
+
+Deno.test("a step that fails keeps no other from its run", async () => {
+  const days = { retentionPayloadDays: 30, retentionUsageDays: 365 };
+  const { asked, lines } = await run(days, { interactions: 1 }, "months fail");
+  assert.deepEqual(asked.map((step) => step.split(" ")[0]), ["payloads", "usage"]);
+  assert.equal(lines.length, 1);
 });
 
 Deno.test("what lies beside the journal goes by the same limits, whatever the store does", async () => {
