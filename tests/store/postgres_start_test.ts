@@ -195,6 +195,9 @@ Deno.test("an address without a host is reported with where its host comes from"
   Deno.env.set("PGHOST", "/nowhere");
   try {
     await refused("postgres:///x", /at PGHOST \(localhost .*\) can't be reached \(ENOENT\)/);
+    Deno.env.set("PGHOST", "one.invalid,two.invalid");
+    await refused("postgres:///x", /PGHOST names several hosts; name one/);
+    await refused("postgres://one,two/x", /one,two names several hosts; name one/);
   } finally {
     if (before === undefined) Deno.env.delete("PGHOST");
     else Deno.env.set("PGHOST", before);

@@ -198,6 +198,8 @@ class Session implements Connection {
 
   async ready(): Promise<void> {
     if (this.#isOpen) return;
+    // The driver would try the first one only.
+    if (this.#sql.options.host.length > 1) throw asAway(codedError(severalHosts));
     // The driver's own timeout restarts whenever something in between hangs up.
     let isLate = false;
     const cancel = starvationTolerantTimeout(this.#timeouts.connectMs, () => {
@@ -494,6 +496,10 @@ function startFailure(thrown: unknown, url: URL): string {
   // As the driver, which reads the environment.
   const host = url.host || "PGHOST (localhost if that is not set)";
   switch (code) {
+    case severalHosts:
+      return `${
+        url.host || "PGHOST"
+      } names several hosts; name one: for a failover, a name or virtual IP address that leads to the primary.`;
     case "28P01":
     case "28000":
       return `PostgreSQL at ${host} refuses this user or password; correct them in the address.`;
@@ -523,6 +529,9 @@ function startFailure(thrown: unknown, url: URL): string {
       }.`;
   }
 }
+
+/** Code of an address, in the URL or in `PGHOST`, that isn't of one server. */
+const severalHosts = "SEVERAL_HOSTS";
 
 /** SQLSTATE of a parameter that the server doesn't know. */
 const undefinedObject = "42704";
