@@ -52,11 +52,14 @@ export interface QueryOptions {
    */
   forceCustomPlan?: boolean;
   /**
-   * How long a statement outside a transaction waits for a lock; PostgreSQL only. In a transaction,
-   * `set local lock_timeout`.
+   * How long a statement outside a transaction waits for a lock, instead of five seconds; 0: without
+   * limit. PostgreSQL only. In a transaction, `set local lock_timeout`.
    */
   lockMs?: number;
 }
+
+/** For reads that must finish, such as those of an export, also while a table is rewritten. */
+export const noLockLimit: QueryOptions = { lockMs: 0 };
 
 /** Statements of one transaction. */
 export interface Transaction extends Queryable {

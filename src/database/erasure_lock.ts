@@ -47,7 +47,11 @@ export async function lockForWriting(
   tx: Queryable,
   { lockMs = longestLockMs }: { lockMs?: number | undefined } = {},
 ): Promise<void> {
-  await tx.query(`${sharedErasureLock}; set local lock_timeout = ${Math.ceil(lockMs)}`);
+  await tx.query(
+    `set local lock_timeout = 0; ${sharedErasureLock}; set local lock_timeout = ${
+      Math.ceil(lockMs)
+    }`,
+  );
 }
 
 /** The statement of `lockForWriting`, to send it together with others. */

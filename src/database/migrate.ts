@@ -12,6 +12,7 @@ import {
   recordStep,
   type SchemaVersion,
 } from "./schema_version.ts";
+import { whenUnlocked } from "./when_unlocked.ts";
 
 export interface MigrateOptions {
   log?: Pick<Log, "info" | "warn">;
@@ -65,7 +66,8 @@ class MigrationRun {
 
   /** The steps that aren't applied yet. */
   async missing(): Promise<Migration[]> {
-    const schema: SchemaVersion = await readSchemaVersion(this.database);
+    // A copy to this database has locked its tables.
+    const schema: SchemaVersion = await whenUnlocked(() => readSchemaVersion(this.database));
     checkCompatible(schema, this.migrations);
     return this.migrations.filter(({ version }) => !schema.applied.has(version));
   }

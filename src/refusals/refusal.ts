@@ -67,8 +67,14 @@ export interface RefusalPageQuery extends RefusalSpan, RefusalFilter {
 
 /** Where refused requests are kept. Implemented in `src/refusals/store/refusals.ts`. */
 export interface RefusalStore {
-  /** Adds both in one transaction. */
-  add(rows: readonly RefusedRequest[], counts: readonly RefusalCount[]): Promise<void>;
+  /**
+   * Adds both in one transaction; if another session has locked an account, in one for each. Returns
+   * the accounts of which nothing was added.
+   */
+  add(
+    rows: readonly RefusedRequest[],
+    counts: readonly RefusalCount[],
+  ): Promise<ReadonlySet<number>>;
   /** The latest first. */
   list(query: RefusalPageQuery): Promise<RefusalRow[]>;
   /**

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import { ownText } from "../base/own_text.ts";
+import { Fault } from "../shared/fault.ts";
 import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
 
 /** Records refused requests without waiting for the database. */
@@ -100,7 +101,7 @@ class Recorder implements RefusalRecorder {
   }
 
   async #write(): Promise<void> {
-    const [rows, counts] = [this.#rows, this.#counts];
+    const [rows, counts] = [this.#rows, [...this.#counts.values()]];
     [this.#rows, this.#counts] = [[], new Map()];
     if (this.#lost > 0) {
       this.log.warn("refused calls were not counted: the database was unavailable", {
@@ -108,13 +109,22 @@ class Recorder implements RefusalRecorder {
       });
       this.#lost = 0;
     }
+    let left: ReadonlySet<number>;
     try {
-      await this.store.add(rows, [...counts.values()]);
+      left = await this.store.add(rows, counts);
     } catch (thrown) {
-      this.#rows = [...rows, ...this.#rows].slice(0, maxRows);
-      for (const [key, count] of counts) this.#add(key, count);
+      this.#putBack(rows, counts);
       throw thrown;
     }
+    if (left.size === 0) return;
+    const isLeft = ({ accountId }: { accountId: number }) => left.has(accountId);
+    this.#putBack(rows.filter(isLeft), counts.filter(isLeft));
+    throw new Fault("store_unavailable", { note: "another session has locked an account" });
+  }
+
+  #putBack(rows: readonly RefusedRequest[], counts: readonly RefusalCount[]): void {
+    this.#rows = [...rows, ...this.#rows].slice(0, maxRows);
+    for (const count of counts) this.#add(count);
   }
 
   #count(refusal: RefusedRequest, { kinds }: Allowance): void {
@@ -124,11 +134,12 @@ class Recorder implements RefusalRecorder {
     const isOver = !kinds.has(kind) && kinds.size >= maxKindsAnHour;
     const model = isOver ? "" : refusal.model ?? "";
     if (!isOver) kinds.add(kind);
-    const key = JSON.stringify([accountId, at, isCall, code, apiKeyId, model]);
-    this.#add(key, { accountId, hour: new Date(at), isCall, code, apiKeyId, model, refused: 1 });
+    this.#add({ accountId, hour: new Date(at), isCall, code, apiKeyId, model, refused: 1 });
   }
 
-  #add(key: string, count: RefusalCount): void {
+  #add(count: RefusalCount): void {
+    const { accountId, hour, isCall, code, apiKeyId, model } = count;
+    const key = JSON.stringify([accountId, hour.getTime(), isCall, code, apiKeyId, model]);
     const existing = this.#counts.get(key);
     if (existing) existing.refused += count.refused;
     else if (this.#counts.size < maxCounts) this.#counts.set(key, count);

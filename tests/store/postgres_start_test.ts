@@ -293,7 +293,7 @@ Deno.test("a database's own defaults change no answer", { ignore: !available }, 
        current_setting('lock_timeout') as lock, current_setting('idle_session_timeout') as idle,
        current_setting('synchronous_commit') as commit`,
   );
-  assert.deepEqual(bounds, { statement: "0", lock: "0", idle: "0", commit: "on" });
+  assert.deepEqual(bounds, { statement: "0", lock: "5s", idle: "0", commit: "on" });
   await database.close();
   await drop();
 });

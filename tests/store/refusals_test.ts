@@ -194,6 +194,7 @@ Deno.test("while the store is away memory is bounded, and uncounted refusals are
         added.push(batch);
         begun.resolve();
         await away.promise;
+        return new Set();
       },
     },
     clock: { monotonicMs: () => 0 },

@@ -72,7 +72,7 @@ export function kindsOfThisRun(): ("embedded" | "postgres")[] {
 }
 
 /** Long timeouts: tests queue hundreds of statements, on machines that may stall for seconds. */
-const patient = { connectMs: 60_000, waitMs: 60_000 };
+const patient = { connectMs: 60_000, waitMs: 60_000, lockMs: 60_000 };
 
 async function runOnPostgres(test: DatabaseTest): Promise<void> {
   const created = await createMigrated();

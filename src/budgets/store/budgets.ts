@@ -87,7 +87,7 @@ export function createBudgetStore(database: Database): BudgetStore {
 
 /**
  * Locks the periods first, in the common order, since leases may still be renewed. What is added
- * meanwhile, such as the period of a late call, is left to the next sweep.
+ * meanwhile, such as the period of a late call, or locked by others, is left to the next sweep.
  */
 async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<void> {
   const removed = await tx.query(
@@ -101,14 +101,13 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
      where starts_at < $2 or budget_id = any($1::text[])`,
     [ids, before],
   );
-  const periods = rows.map(readPeriod);
-  await lockPeriods(tx, periods);
-  await deletePeriods(tx, periods);
+  const free = await lockPeriods(tx, rows.map(readPeriod), "skip locked");
+  await deletePeriods(tx, free.map(readPeriod));
   await tx.query(
     `delete from budgets where id = any(array(
        select id from budgets b where id = any($1::text[])
          and not exists (select from budget_periods p where p.budget_id = b.id)
-       order by id for update))`,
+       order by id for update skip locked))`,
     [ids],
   );
 }

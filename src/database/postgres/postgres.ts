@@ -35,6 +35,8 @@ export interface PostgresTimeouts {
   answerMs: number;
   /** For an interactive read; then the server cancels it. Default 30 seconds. */
   readMs?: number;
+  /** For a lock, unless the statement or its transaction says otherwise. Default 5 seconds. */
+  lockMs?: number;
   /** For the next statement of a transaction; then the server ends its session. Default a minute. */
   idleTransactionMs?: number;
   /** A session that is not used for once or twice as long is ended. Default a minute. */
@@ -66,11 +68,11 @@ export async function openPostgres(url: string, options: Partial<PostgresTimeout
 } = {}): Promise<Database> {
   const { variable = "DATABASE_URL" } = options;
   const { connectMs = 5000, waitMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
-  const { idleTransactionMs = 60_000, unusedMs = 60_000 } = options;
+  const { idleTransactionMs = 60_000, unusedMs = 60_000, lockMs = 5000 } = options;
   if (!URL.canParse(url)) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
-  const timeouts = { connectMs, waitMs, answerMs, readMs, idleTransactionMs, unusedMs };
+  const timeouts = { connectMs, waitMs, answerMs, readMs, lockMs, idleTransactionMs, unusedMs };
   const database = createDatabase(url, variable, timeouts);
   try {
     await database.ping();
@@ -231,7 +233,8 @@ class Session implements Connection {
     try {
       return await run();
     } finally {
-      if (!this.gone) await this.query("set lock_timeout = 0").catch(() => this.end(0));
+      const reset = `set lock_timeout = ${this.#timeouts.lockMs}`;
+      if (!this.gone) await this.query(reset).catch(() => this.end(0));
     }
   }
 
@@ -241,9 +244,11 @@ class Session implements Connection {
     onRow: (row: BytesRow) => void,
     options: QueryOptions = {},
   ): Promise<void> {
-    await this.#watched(() =>
-      this.#bound(text, values, options).raw().forEach((row) => onRow(row as unknown as BytesRow))
-    );
+    const run = () =>
+      this.#watched(() =>
+        this.#bound(text, values, options).raw().forEach((row) => onRow(row as unknown as BytesRow))
+      );
+    await (options.lockMs === undefined ? run() : this.#withLockTimeout(options.lockMs, run));
   }
 
   async #watched<T>(run: () => PromiseLike<T>): Promise<T> {
@@ -368,7 +373,7 @@ class Session implements Connection {
  * parameters of a connection. A server, database or role may have other defaults.
  */
 function sessionSettings(
-  { idleTransactionMs }: Required<PostgresTimeouts>,
+  { idleTransactionMs, lockMs }: Required<PostgresTimeouts>,
   statementMs = 0,
 ): string {
   const settings = Object.entries({
@@ -386,7 +391,9 @@ function sessionSettings(
     // The more rows there are, the longer migrations, erasures, scrubs and exports take. One that
     // is cut off begins again, and would never end.
     statement_timeout: statementMs,
-    lock_timeout: 0,
+    // One that waited for a row that a forgotten session has locked would never end either, and use
+    // up a connection: behind a locked account its calls would soon have all of them.
+    lock_timeout: statementMs > 0 ? 0 : lockMs,
     // The pool ends idle sessions. If the server did, a query could be on its way to one.
     idle_session_timeout: 0,
   }).map(([name, value]) => `set ${name} = '${value}'`);

@@ -1,5 +1,5 @@
 import type { Log } from "../../base/log.ts";
-import { isLockTimeout } from "../../database/postgres/faults.ts";
+import { whenUnlocked } from "../../database/when_unlocked.ts";
 import type { DeletionStore } from "../deletion.ts";
 import type { Tombstone } from "../tombstone.ts";
 
@@ -22,18 +22,6 @@ export async function restoreTombstones(
     });
     if (isLost) {
       log.warn("a deletion that the database had lost is applied again", { deletion });
-    }
-  }
-}
-
-/** `act` has to wait for a while before it finds something locked. */
-async function whenUnlocked<T>(act: () => Promise<T>, noteLocked: () => void): Promise<T> {
-  for (let isFirst = true;; isFirst = false) {
-    try {
-      return await act();
-    } catch (thrown) {
-      if (!isLockTimeout(thrown)) throw thrown;
-      if (isFirst) noteLocked();
     }
   }
 }

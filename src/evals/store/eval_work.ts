@@ -16,6 +16,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, writeCounts } from "./eval_rows.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
+import { whenUnlocked } from "../../database/when_unlocked.ts";
 import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
 /** The columns by which processes claim runs. */
@@ -79,13 +80,17 @@ export function createEvalWork(
         [run.evalRunId, item.position],
       );
     },
-    countTry: (...args) => database.transaction((tx) => countTry(tx, ...args)),
-    countCalls: (...args) => database.transaction((tx) => countCalls(tx, ...args)),
+    // What was paid for is neither lost nor asked for again because somebody has locked the run.
+    countTry: (...args) => whenUnlocked(() => database.transaction((tx) => countTry(tx, ...args))),
+    countCalls: (...args) =>
+      whenUnlocked(() => database.transaction((tx) => countCalls(tx, ...args))),
     finish: (run, item, done) =>
-      database.transaction((tx) => {
-        // Where both share a database, the interaction can't be erased while its result is written.
-        return finish({ tx, calls: analytics.within(tx), workerId }, run, item, done);
-      }),
+      whenUnlocked(() =>
+        database.transaction((tx) => {
+          // Where both share a database, no interaction is erased while its result is written.
+          return finish({ tx, calls: analytics.within(tx), workerId }, run, item, done);
+        })
+      ),
     async pause(run, { ms, code, message }) {
       await database.query(pauseSql, [run.evalRunId, workerId, code, ms, sanitizeText(message)]);
     },

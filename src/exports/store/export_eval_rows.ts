@@ -3,7 +3,12 @@ import type { ExportTable } from "../../../contracts/data/export_tables.ts";
 import type { Cell } from "../../records/exported_cells.ts";
 import { type Cells, columnsOf } from "../row_writers.ts";
 import type { ExportQuery } from "../export_source.ts";
-import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+import {
+  noLockLimit,
+  type Queryable,
+  type SqlRow,
+  type SqlValue,
+} from "../../database/database.ts";
 import { filterConditions } from "../../records/filter_conditions.ts";
 import { type SnapshotConditions, snapshotConditions } from "../../database/snapshot.ts";
 
@@ -38,6 +43,7 @@ export async function* readEvalRows(
        from ${table} t where ${all.join(" and ")}
        order by ${key.map(({ name }) => `t.${name}`).join(", ")} limit ${pageRows}`,
       bound,
+      noLockLimit,
     );
     yield rows.map((row) => names.map((name) => cellOf(row[name])));
     if (rows.length < pageRows) return;

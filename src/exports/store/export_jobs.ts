@@ -183,7 +183,9 @@ class ExportJobs implements ExportJobStore {
 
   async forget(): Promise<void> {
     await this.database.query(
-      "delete from export_jobs where expires_at <= clock_timestamp() and not has_file",
+      `delete from export_jobs where request_id = any(array(
+         select request_id from export_jobs
+         where expires_at <= clock_timestamp() and not has_file for update skip locked))`,
       [],
     );
   }

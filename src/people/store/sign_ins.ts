@@ -17,8 +17,7 @@ import { identityHash } from "./people.ts";
 export function createSignIns(database: Database): SignInStore {
   return {
     async begin({ stateHash, returnTo, claimHash, invitationHash, identity, expiresAt }, now) {
-      // Removes sign-ins that were never finished.
-      await database.query("delete from sign_in_states where expires_at <= $1", [now]);
+      await deleteExpired(database, now);
       await database.query(
         `insert into sign_in_states
            (state_hash, return_to, claim_hash, invitation_hash, identity, expires_at)
@@ -75,6 +74,15 @@ export function createSignIns(database: Database): SignInStore {
       return row?.id !== null && row?.id !== undefined && await isOwned(database, Number(row.id));
     },
   };
+}
+
+/** Removes sign-ins that were never finished, and leaves locked ones to a later call. */
+async function deleteExpired(database: Queryable, now: Date): Promise<void> {
+  await database.query(
+    `delete from sign_in_states where state_hash = any(array(
+       select state_hash from sign_in_states where expires_at <= $1 for update skip locked))`,
+    [now],
+  );
 }
 
 function readStart(row: SqlRow | undefined, now: Date): SignInStart | undefined {
@@ -142,7 +150,7 @@ async function offerLink(
       ...{ email: email ?? null, name: email ?? "Owner" },
     },
   };
-  await tx.query("delete from sign_in_states where expires_at <= $1", [now]);
+  await deleteExpired(tx, now);
   await tx.query(
     `insert into sign_in_states (state_hash, return_to, identity, expires_at)
      values ($1, '/dashboard', $2, $3)`,

@@ -32,7 +32,9 @@ export function createRateBuckets(database: Queryable, nowMs?: () => number): Ra
     async beat(process) {
       await database.query(
         `with gone as (
-           delete from rate_processes where heard_at_ms < ${time} - 86400000 and process <> $2
+           delete from rate_processes where process = any(array(
+             select process from rate_processes
+             where heard_at_ms < ${time} - 86400000 and process <> $2 for update skip locked))
          )
          insert into rate_processes (process, heard_at_ms) values ($2, ${time})
          on conflict (process) do update set heard_at_ms = excluded.heard_at_ms`,

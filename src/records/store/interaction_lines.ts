@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import { chunks } from "../../database/chunks.ts";
-import type { BytesRow, Queryable } from "../../database/database.ts";
+import { type BytesRow, noLockLimit, type Queryable } from "../../database/database.ts";
 import type { InteractionQuery } from "../../shared/interaction.ts";
 import type { ExportedLines, LineForm, WrittenLines } from "../analytics_store.ts";
 import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../exported_cells.ts";
@@ -42,7 +42,7 @@ async function* readLines(
   const line = lineSql(form);
   // Callers can choose any set of columns, so there may be many statements, and a session keeps all
   // that it has prepared.
-  const options = { forceCustomPlan: !hasDefaultColumns(form) };
+  const options = { forceCustomPlan: !hasDefaultColumns(form), ...noLockLimit };
   const free: Uint8Array<ArrayBuffer>[] = [];
   const pages = readPages(query, async (parts, values) => {
     const page = new LinePage(free);
@@ -211,7 +211,7 @@ async function cellsOf(
 ): Promise<Map<string, readonly Cell[]>> {
   if (rows.length === 0) return new Map();
   const selected = `${exportedArrays}, p.request, p.response`;
-  const found = await database.query(laterSql(selected), keysOf(rows));
+  const found = await database.query(laterSql(selected), keysOf(rows), noLockLimit);
   return new Map(found.map((row) => [
     nameOf({ time: String(row.row_time), id: String(row.row_id) }),
     exportedCells(row as unknown as ExportedRow),

@@ -1,5 +1,10 @@
 import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";
-import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+import {
+  noLockLimit,
+  type Queryable,
+  type SqlRow,
+  type SqlValue,
+} from "../../database/database.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../exported_cells.ts";
@@ -45,7 +50,7 @@ async function* readWhole(
   selected: string,
 ): AsyncGenerator<SqlRow[]> {
   const pages = readPages(query, async (parts, values) => {
-    const rows = await database.query(pageSql(selected, parts), values);
+    const rows = await database.query(pageSql(selected, parts), values, noLockLimit);
     const last = rows.at(-1);
     return {
       rows,

@@ -1,4 +1,5 @@
 import type { Database, SqlRow } from "../../database/database.ts";
+import { isLockTimeout } from "../../database/postgres/faults.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import {
   type RefusalCount,
@@ -11,15 +12,20 @@ import {
 } from "../refusal.ts";
 
 const sweepRows = 1000;
+const longestLockMs = 1000;
 
 /** Refused requests on PostgreSQL, served or embedded. */
 export function createRefusalStore(database: Database): RefusalStore {
   return {
-    add: (rows, counts) =>
-      database.transaction(async (tx) => {
-        if (rows.length > 0) await tx.query(insertRows, [JSON.stringify(rows.map(writeRow))]);
-        if (counts.length > 0) await tx.query(addCounts, [JSON.stringify(counts.map(writeCount))]);
-      }),
+    async add(rows, counts) {
+      try {
+        await add(database, rows, counts);
+        return new Set();
+      } catch (thrown) {
+        if (!isLockTimeout(thrown)) throw thrown;
+        return await addApart(database, rows, counts);
+      }
+    },
     async list({ limit, after, requestId, ...query }) {
       const { where, params } = conditions(query);
       // `offset 0` makes the planner use the index of request ids: for a short list of the latest it
@@ -68,7 +74,8 @@ export function createRefusalStore(database: Database): RefusalStore {
         for (;;) {
           const rows = await database.query(
             `delete from ${table} where ctid = any(array(
-               select ctid from ${table} where created_at < $1 limit ${sweepRows})) returning 1 as one`,
+               select ctid from ${table} where created_at < $1 limit ${sweepRows}
+               for update skip locked)) returning 1 as one`,
             [before],
           );
           if (rows.length < sweepRows) break;
@@ -76,6 +83,34 @@ export function createRefusalStore(database: Database): RefusalStore {
       }
     },
   };
+}
+
+function add(
+  database: Database,
+  rows: readonly RefusedRequest[],
+  counts: readonly RefusalCount[],
+): Promise<void> {
+  return database.transaction(async (tx) => {
+    await tx.query(`set local lock_timeout = ${longestLockMs}`);
+    if (rows.length > 0) await tx.query(insertRows, [JSON.stringify(rows.map(writeRow))]);
+    if (counts.length > 0) await tx.query(addCounts, [JSON.stringify(counts.map(writeCount))]);
+  });
+}
+
+/** Adds each account's by themselves; returns the accounts for which that failed. */
+async function addApart(
+  database: Database,
+  rows: readonly RefusedRequest[],
+  counts: readonly RefusalCount[],
+): Promise<Set<number>> {
+  const rowsOf = Map.groupBy(rows, ({ accountId }) => accountId);
+  const countsOf = Map.groupBy(counts, ({ accountId }) => accountId);
+  const left = new Set<number>();
+  for (const account of new Set([...rowsOf.keys(), ...countsOf.keys()])) {
+    await add(database, rowsOf.get(account) ?? [], countsOf.get(account) ?? [])
+      .catch(() => left.add(account));
+  }
+  return left;
 }
 
 /**

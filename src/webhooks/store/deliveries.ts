@@ -4,6 +4,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readBudgetScopeText } from "../../budgets/store/budgets.ts";
 import { type SealedFor, UnsealError } from "../../keys/sealing.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { whenUnlocked } from "../../database/when_unlocked.ts";
 import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 import type {
   DeliveryOutcome,
@@ -95,7 +96,9 @@ export function createDeliveries(
     async renew(deliveries) {
       return new Set((await claims.renew(deliveries.map(({ id }) => id))).keys());
     },
-    finish: (delivery, attempted) => finish(database, workerId, delivery, attempted),
+    // An attempt whose end is lost would be made again.
+    finish: (delivery, attempted) =>
+      whenUnlocked(() => finish(database, workerId, delivery, attempted)),
     release: ({ id }) => release(id),
     async sweep(now) {
       // Skips events that are being removed together with their webhook.
