@@ -130,6 +130,8 @@ export function createErasures(deps: ErasureDeps): Erasures {
   let compactionsDue = 0;
   /** Tombstones that were read but are not on disk yet. */
   let unkept: readonly Tombstone[] = [];
+  /** Erased calls that were read but are not forgotten yet, as while a stored replay is locked. */
+  const unforgotten: string[] = [];
 
   async function forget(transactionIds: readonly string[]): Promise<void> {
     await deps.forget(transactionIds);
@@ -137,7 +139,20 @@ export function createErasures(deps: ErasureDeps): Erasures {
     compactionsDue = 2;
   }
 
+  /** Returns what is thrown: it holds up no other erasure. */
+  async function forgetRead(): Promise<unknown> {
+    if (unforgotten.length === 0) return undefined;
+    try {
+      await forget(unforgotten);
+      unforgotten.length = 0;
+      return undefined;
+    } catch (thrown) {
+      return thrown;
+    }
+  }
+
   async function pollFeed(): Promise<void> {
+    let failure = await forgetRead();
     for (;;) {
       if (unkept.length > 0) {
         await deps.keep(unkept);
@@ -150,13 +165,15 @@ export function createErasures(deps: ErasureDeps): Erasures {
       if (tombstones.length === 0 && transactionIds.length === 0) break;
       index.add(tombstones);
       unkept = tombstones;
-      if (transactionIds.length > 0) await forget(transactionIds);
+      pushAll(unforgotten, transactionIds);
+      if (transactionIds.length > 0) failure = await forgetRead();
     }
     if (compactionsDue > 0) {
       await deps.compactJournal();
       compactionsDue--;
     }
     index.prune();
+    if (failure !== undefined) throw failure;
   }
 
   index.onDropped(forget);

@@ -11,6 +11,7 @@ function setUp() {
   const held: { until?: Promise<void> } = {};
   let isAway = false;
   let isFull = false;
+  let isLocked = false;
   const index = createErasureIndex(clock);
   const erasures = createErasures({
     index,
@@ -30,6 +31,9 @@ function setUp() {
     forget: async (ids) => {
       did.push(`forget ${ids.join()}`);
       await held.until;
+      if (isLocked) {
+        throw new Error("locked");
+      }
     },
     compactJournal: async () => {
       did.push("tidy");
@@ -62,6 +66,7 @@ function setUp() {
     call,
     setAway: (away: boolean) => isAway = away,
     setFull: (full: boolean) => isFull = full,
+    setLocked: (locked: boolean) => isLocked = locked,
   };
 }
 
@@ -218,6 +223,20 @@ Deno.test("a tombstone of before the start meets the refused records, once the d
   assert.deepEqual(did.splice(0), ["keep 1", "keep 1", "reject 1"]);
   await erasures.refresh();
   assert.deepEqual(did, []);
+});
+
+Deno.test("calls that can't be forgotten now are forgotten later, and hold up no other", async () => {
+  const { news, did, index, erasures, stone, call, setLocked } = setUp();
+  const ann = call("ann");
+  news.push({ tombstones: [], transactionIds: ["t1"] });
+  news.push({ tombstones: [stone("ann")], transactionIds: ["t2"] });
+  setLocked(true);
+  await assert.rejects(erasures.refresh(), /locked/);
+  assert.ok(index.covers(ann));
+  assert.deepEqual(did.splice(0), ["forget t1", "forget t1,t2", "keep 1", "reject 1"]);
+  setLocked(false);
+  await erasures.refresh();
+  assert.deepEqual(did.splice(0), ["forget t1,t2", "tidy"]);
 });
 
 Deno.test("a store that was away is asked again, and its news are not lost", async () => {
