@@ -37,6 +37,30 @@ Deno.test("letters of all scripts are found, escaped or not", () => {
   assert.ok(finds("привет", said("Привет, мир")));
 });
 
+Deno.test("a few other characters change nothing for the ASCII around them", () => {
+  const odd: [string, string[]][] = [
+    ["don’t", ["don", "t"]],
+    ["x—y/z", ["x", "y", "z"]],
+    // The mark belongs to the sign before it, so there's no word.
+    ["<\u0338", []],
+    ["=\u0338 a\u0301b", ["áb"]],
+    // Its last letter is not the end of a word: the dot doesn't count.
+    ["ΟΔΟΣ.x", ["οδοσ", "x"]],
+    ["ﬁn…", ["fin"]],
+    ["😀", []],
+  ];
+  const plain = "Plain words, as long as those that are read by themselves: seventy characters. ";
+  const plainWords = plain.toLowerCase().match(/[a-z]+/g)!;
+  for (const between of [" ", "\n", ` ${plain}`, ` ${plain}${plain}`]) {
+    const text = odd.map(([written]) => written).join(between) + between;
+    const words = [...odd.flatMap(([, some]) => some), ...between.length > 1 ? plainWords : []];
+    const keys = words.map((word) => termKeys(call.accountId, [span], word)[0]!);
+    for (const payload of [JSON.stringify([text]), text]) {
+      assert.deepEqual(new Set(searchKeys(call, [payload])), new Set(keys), between);
+    }
+  }
+});
+
 Deno.test("writing without blanks is found by its signs", () => {
   const text = said("请告诉我关于LLM网关的事情。これはテストです");
   for (const search of ["网关", "告诉我", "LLM", "テスト"]) assert.ok(finds(search, text), search);
@@ -76,7 +100,9 @@ Deno.test("a call's keys are those of its words, each once, in the words' order"
 
 Deno.test("one call has no more keys than people have words", () => {
   const words = Array.from({ length: 20_000 }, (_, n) => `w${n}`).join(" ");
-  assert.equal(searchKeys(call, [said(words)]).length, 4000);
+  for (const text of [words, words.replaceAll("w", "ü")]) {
+    assert.equal(searchKeys(call, [said(text)]).length, 4000);
+  }
 });
 
 Deno.test("what stands in quotes is a phrase, if it is more than a word", () => {
