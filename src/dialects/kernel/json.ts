@@ -108,5 +108,9 @@ const limits = {
  * cover. Undefined if it isn't JSON, or exceeds the limits.
  */
 export function innerJson(text: string): unknown {
+  // Most results of tools are prose, of which nothing more has to be read.
+  if (!beginsJson.test(text)) return undefined;
   return new JsonCount(limits).add(text) === undefined ? jsonValue(text) : undefined;
 }
+
+const beginsJson = /^\s*(?:[{["]|-?\d[\d.eE+-]*\s*$|true|false|null)/;

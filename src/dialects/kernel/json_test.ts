@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { choiceIndex, count, miscounts, unixTime } from "./json.ts";
+import { choiceIndex, count, innerJson, miscounts, unixTime } from "./json.ts";
 
 Deno.test("a count is whole and no larger than numbers that can be counted with", () => {
   const counts: [unknown, number | undefined][] = [
@@ -38,5 +38,17 @@ Deno.test("a value that is not a count is a miscount, a missing one is not", () 
   }
   for (const value of [0, 7, null, undefined]) {
     assert.equal(miscounts({ a: 1, b: value, c: -1 }, "a", "b"), false, String(value));
+  }
+});
+
+Deno.test("any JSON in a field is read, and nothing else", () => {
+  for (const value of [{}, [1], "a", "", 0, -1.5e-7, 12e30, true, false, null]) {
+    for (const text of [JSON.stringify(value), ` \t\r\n${JSON.stringify(value)}\n `]) {
+      assert.deepEqual(innerJson(text), value, text);
+    }
+  }
+  const others = ["", " ", "done", "Done: {}", "12 files", "  1\tlet a = 1;", "- a", "true story"];
+  for (const text of [...others, "{", "\u00a0{}", "-", "1e", "[a]"]) {
+    assert.equal(innerJson(text), undefined, text);
   }
 });
