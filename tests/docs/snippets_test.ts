@@ -1,13 +1,14 @@
 import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
-import { ensureMigrated } from "../support/new_database.ts";
-import { startService } from "../support/process.ts";
+import { anyDatabase } from "../support/any_database.ts";
+import { startSimulatedService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { pagePaths, type Snippet, snippetsOf } from "./snippets.ts";
 
 /**
  * Blocks marked `run` are what readers paste while `deno task demo` serves, with the key that it
- * printed in KEY. Those of a page run in one shell, in order.
+ * printed in KEY. Those of a page run in one shell, in order. Here a service with the same simulated
+ * vendors runs in this process; the demo as a program is tested by `first_hour_test.ts`.
  */
 const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
 const directory = temporaryDirectory("snippets");
@@ -19,19 +20,14 @@ const curlIsThere = await new Deno.Command("curl", { args: ["--version"], stdout
 const skipped = curlIsThere ? "" : " (skipped: curl is not installed)";
 
 Deno.test({
-  name: `what the pages say can be pasted works against the demo${skipped}`,
+  name: `what the pages say can be pasted works against simulated vendors${skipped}`,
   ignore: !curlIsThere,
   async fn(test) {
-    // What the very first start does is the promise of another test (`first_hour_test.ts`).
-    const DATA_DIR = `${directory}/data/demo`;
-    await ensureMigrated(DATA_DIR);
-    await using demo = await startService({
-      script: "demo/main.ts",
-      env: { DATA_DIR: `${directory}/data` },
-      timeoutMs: 180_000,
-    });
+    const DATA_DIR = `${directory}/data`;
+    await using database = await anyDatabase();
+    await using demo = await startSimulatedService({ ...database.env, DATA_DIR });
     await using operator = await serveAdmin({ DATA_DIR });
-    const env = { KEY: demo.firstKey, DATA_DIR, NO_COLOR: "1" };
+    const env = { KEY: demo.key, DATA_DIR, NO_COLOR: "1" };
     await makeDeno("program", `exec "${Deno.execPath()}" "$@"`);
     await makeDeno("here", adminHere(operator.address));
     let ran = 0;
@@ -54,7 +50,6 @@ Deno.test({
       });
     }
     assert.ok(ran >= 15, `${ran} blocks ran`);
-    assert.equal(await demo.stop(), 0);
   },
 });
 
