@@ -3,8 +3,8 @@ import { parseConfig } from "../../src/main/config.ts";
 import { failedStart } from "../../src/main/run_server.ts";
 import { startServer } from "../../src/main/serve.ts";
 import { noSiblings } from "../../src/workers/parent_link.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { freePort } from "../support/free_port.ts";
-import { ensureMigrated } from "../support/new_database.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { sample } from "../support/sample.ts";
 import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
@@ -207,12 +207,12 @@ const wrongStarts: readonly WrongStart[] = [
 
 Deno.test("every wrong value ends the start with one line that says what to do", async (t) => {
   const data = `${directory}/here`;
-  await ensureMigrated(data);
+  await using database = await anyDatabase();
   for (const { env, says, hides } of wrongStarts) {
     await t.step(Object.keys(env).join(" "), async () => {
       const printed: string[] = [];
       const print = (line: string) => void printed.push(line);
-      const given = { PORT: "0", DATA_DIR: data, ...env };
+      const given = { PORT: "0", DATA_DIR: data, ...database.env, ...env };
       // As the program does it: what reads the settings may be what throws.
       const start = Promise.try(() => startServer(parseConfig(given), print, { lines: silent }));
       const said = await start.then(() => "it starts", failedStart);
@@ -266,10 +266,11 @@ const started = sample(wrongStarts, {
 });
 
 Deno.test("a program with a wrong value ends with exit code 1 and that line alone", async (t) => {
+  await using database = await anyDatabase();
   await inTurns(2, started, (wrong, index) =>
     t.step({
       name: Object.keys(wrong.env).join(" "),
-      fn: () => endsWith(wrong, index),
+      fn: () => endsWith({ ...wrong, env: { ...database.env, ...wrong.env } }, index),
       sanitizeOps: false,
       sanitizeResources: false,
       sanitizeExit: false,
@@ -288,10 +289,11 @@ async function endsWith({ env, says, hides }: WrongStart, index: number): Promis
 }
 
 Deno.test("a second process on the same data directory, or port, names the process that holds it", async () => {
-  await using first = await startService();
+  await using held = await anyDatabase();
+  await using free = await anyDatabase();
+  await using first = await startService({ env: held.env });
   const port = new URL(first.baseUrl).port;
   const data = `${directory}/second`;
-  await ensureMigrated(data);
   for (
     const { env, says } of [
       {
@@ -316,11 +318,11 @@ Deno.test("a second process on the same data directory, or port, names the proce
         says: new RegExp(`^error: HTTP_PORT=${port} is in use by another process: .*HTTP_PORT to`),
       },
     ]
-  ) await endsWith({ env, says }, 1000);
+  ) await endsWith({ env: { ...free.env, ...env }, says }, 1000);
   assert.equal((await fetch(`${first.baseUrl}/livez`)).status, 200, "the first one lives on");
   assert.equal(await first.stop(), 0);
   // A start that failed has printed no key: the next one is the first, and does.
-  await using third = await startService({ env: { DATA_DIR: data } });
+  await using third = await startService({ env: { ...free.env, DATA_DIR: data } });
   assert.match(third.firstKey, /^dmt_/);
 });
 
