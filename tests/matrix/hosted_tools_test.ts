@@ -20,7 +20,9 @@ const models = {
 
 const ownKey = "own-key-of-the-caller";
 
-for (const row of hostedRows) {
+const isLong = Deno.env.get("MATRIX") === "all";
+
+for (const [index, row] of hostedRows.entries()) {
   const { vendor, dialect, more, refused } = row;
   const name = `${vendor} ${dialect} ${JSON.stringify(more)}`;
   Deno.test(`${refused ? "refused" : "charged"} in managed mode: ${name}`, async () => {
@@ -47,7 +49,8 @@ for (const row of hostedRows) {
   });
 
   Deno.test(`passes with the caller's own key: ${name}`, async () => {
-    for (const stream of [false, true]) {
+    // Nothing of it depends on how the vendor answers.
+    for (const stream of isLong ? [false, true] : [index % 2 === 1]) {
       const answer = await send(row, stream, `${service().key};${ownKey}`);
       assert.equal(answer.status, 200, await answer.text());
       const sent = service().vendor.requests.at(-1)!;
