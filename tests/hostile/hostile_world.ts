@@ -1,3 +1,4 @@
+import { anyDatabase } from "../support/any_database.ts";
 import { startService } from "../support/process.ts";
 import { asStarted, residentBytes } from "../support/resident.ts";
 
@@ -23,8 +24,10 @@ export async function startHostileWorld() {
     return Response.json({ error: { message: "not today" } }, { status: 400 });
   });
   const labels = ["A", "B", "C", "D", "E", "F", "G"];
+  const database = await anyDatabase();
   const service = await startService({
     env: {
+      ...database.env,
       STARTING_CREDIT_USD: "1000000",
       ...Object.fromEntries(labels.flatMap((label) => [
         [`VENDOR_${label}_BASE_URL`, `http://127.0.0.1:${vendor.addr.port}`],
@@ -78,6 +81,7 @@ export async function startHostileWorld() {
     async [Symbol.asyncDispose]() {
       worker.terminate();
       await service[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
       await vendor.shutdown();
     },
   };
