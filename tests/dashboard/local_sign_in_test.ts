@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { BrowserClient } from "../support/browser_client.ts";
 import { runAdminHere } from "../support/admin.ts";
 import { shared, startTestService } from "../support/service.ts";
-import { copyMigrated } from "../support/new_database.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { hiddenFields } from "./world.ts";
 
 const service = shared(() => startTestService());
@@ -182,8 +182,8 @@ Deno.test("in the container of compose.yaml, which listens beyond the machine, l
 Deno.test("the command makes a link without a server, and the next start takes it", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "link-" });
   try {
-    const env = { DATA_DIR: dataDir, PORT: "0" };
-    await copyMigrated(`${dataDir}/database`);
+    await using database = await anyDatabase();
+    const env = { ...database.env, DATA_DIR: dataDir, PORT: "0" };
     await (await startTestService({ env })).stop();
     const { code, stdout } = await runAdminHere({ args: ["sign-in", "--json"], env });
     assert.equal(code, 0);

@@ -5,6 +5,7 @@ import { startFakeVendor } from "../support/fake_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
 import { createMigrated } from "../support/databases.ts";
 import { dumpDatabase, postgresAvailability } from "../support/postgres.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { startService } from "../support/process.ts";
 import { calls, type Environment, startTestService, type TestService } from "../support/service.ts";
 import { within } from "../support/within.ts";
@@ -172,7 +173,8 @@ Deno.test({
 Deno.test("after a kill the journal has the row of a metadata call and nothing else", async () => {
   await using at = await world();
   const dataDir = await Deno.makeTempDir({ prefix: "metadata-" });
-  const env = { ...at.env, DATA_DIR: dataDir };
+  await using database = await anyDatabase();
+  const env = { ...at.env, ...database.env, DATA_DIR: dataDir };
   const [word, control] = ["secret", "control"].map((one) => `${one}-${crypto.randomUUID()}`);
   try {
     const ids: string[] = [];

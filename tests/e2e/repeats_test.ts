@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { startFakeVendor } from "../support/fake_vendor.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { startTestService } from "../support/service.ts";
 import { scriptedModel, streamEvents, wholeAnswer } from "../support/service_scripted.ts";
 
@@ -29,7 +30,9 @@ Deno.test("20 identical requests at once, whole and streamed, are one call, one 
     return exchange.stream(streamEvents, { "content-type": "text/event-stream" });
   });
   const dataDir = await Deno.makeTempDir();
+  await using database = await anyDatabase();
   const env = {
+    ...database.env,
     VENDOR_B_BASE_URL: `${vendor.url}/v1`,
     VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789",
     DATA_DIR: dataDir,

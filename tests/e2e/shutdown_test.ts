@@ -93,7 +93,9 @@ Deno.test("SIGTERM lets a stream end that is read on after its caller has left",
     await exchange.write(streamEvents[0]! + streamEvents[1]!);
     begun.resolve(exchange);
   });
+  await using database = await anyDatabase();
   const env = {
+    ...database.env,
     DATA_DIR: directory,
     VENDOR_B_BASE_URL: vendor.url,
     VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789",
@@ -123,7 +125,7 @@ Deno.test("SIGTERM lets a stream end that is read on after its caller has left",
   }
   await exchange.end().catch(() => {});
   assert.equal((await service.status).code, 0);
-  const { rows, settles } = await readBooks(directory);
+  const { rows, settles } = await readBooks(directory, database.env.DATABASE_URL);
   assert.deepEqual(rows.map(({ id }) => id), [answer.headers.get("x-transaction-id")]);
   assert.equal(settles[0]?.chargedNanos, 60_000n, "what the vendor reported at the end");
 });

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import OpenAI, { BadRequestError, NotFoundError } from "openai";
 import type { InputTokenCountParams } from "openai/resources/responses/input-tokens";
 import type { Response, ResponseInputItem } from "openai/resources/responses/responses";
+import { anyDatabase } from "../support/any_database.ts";
 import { shared, startSimulatedService, startTestService } from "../support/service.ts";
 import { toolDescription, toolNames, toolParameters, toolResult } from "./library.ts";
 import { at } from "./raw_calls.ts";
@@ -359,7 +360,9 @@ Deno.test("a conversation goes on at another vendor, without the first one's sea
 Deno.test("a response outlives the process that made it", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "state-" });
   const { baseUrl, apiKey } = service().simulators.vendors["vendor-g"];
-  const env = { DATA_DIR: dataDir, VENDOR_G_BASE_URL: baseUrl, VENDOR_G_API_KEY: apiKey };
+  await using database = await anyDatabase();
+  const vendor = { VENDOR_G_BASE_URL: baseUrl, VENDOR_G_API_KEY: apiKey };
+  const env = { ...database.env, ...vendor, DATA_DIR: dataDir };
   const model = "vendor-g/grok-4.3";
   let key = "";
   let kept: unknown;

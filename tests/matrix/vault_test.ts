@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { type Label, type Simulators, startSimulators } from "../../demo/simulators.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
@@ -134,17 +135,19 @@ async function countRows(baseUrl: string, key: string): Promise<number> {
   return (await calls({ baseUrl, key }).rows()).length;
 }
 
-/** Simulated vendors, and a data directory that outlives services. */
+/** Simulated vendors, and a data directory and a database that outlive services. */
 async function startWorld(more: Environment = {}) {
   const simulators = await startSimulators();
   const dataDir = await Deno.makeTempDir({ prefix: "vault-" });
-  const env = simulatedEnvironment(simulators);
+  const database = await anyDatabase();
+  const env = { ...database.env, ...simulatedEnvironment(simulators) };
   return {
     simulators,
     env,
     start: () => startTestService({ env: { ...env, ...more, DATA_DIR: dataDir } }),
     async [Symbol.asyncDispose]() {
       await simulators.close();
+      await database[Symbol.asyncDispose]();
       await Deno.remove(dataDir, { recursive: true });
     },
   };

@@ -146,7 +146,7 @@ Deno.test("a caller that leaves at the end of an answer pays for its searches, i
   };
   await using vendor = await startFakeVendor(script);
   await using service = await startTestService({
-    database: "embedded",
+    database: "any",
     env: {
       ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
       ...{ VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
