@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { runAdminHere } from "../support/admin.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { freePort } from "../support/free_port.ts";
 import { startService } from "../support/process.ts";
 import { calls } from "../support/service.ts";
@@ -24,7 +25,8 @@ Deno.test({
       VENDOR_B_BASE_URL: baseUrl,
       VENDOR_B_API_KEY: apiKey,
     };
-    const first = await startService({ env, migrates: true, fromSource: true });
+    // From the sources a first start is that of the demo (`first_hour_test.ts`).
+    const first = await startService({ env, migrates: true });
     await first.printed(/curl .*\n/);
     const greeting = first.output();
     const key = first.firstKey;
@@ -63,7 +65,8 @@ Deno.test({
     `without a vendor key the printed line answers 200 from status, and the next step is named${skipped}`,
   ignore: !curlIsThere,
   async fn() {
-    await using service = await startService();
+    await using database = await anyDatabase();
+    await using service = await startService({ env: database.env });
     await service.printed(/Next: [^\n]*\n[^\n]*\n/);
     const greeting = service.output();
     const line = /^ *(curl .*)$/m.exec(greeting)?.[1] ?? "";
