@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -32,7 +33,9 @@ Deno.test("little more than its record is promoted of a call that has ended", as
     await request.arrayBuffer();
     return new Response(answer, { headers });
   });
+  await using database = await anyDatabase();
   const env = {
+    ...database.env,
     DATA_DIR: temporaryDirectory("calls-garbage"),
     DENO_V8_FLAGS: "--trace-gc-nvp",
     VENDOR_B_BASE_URL: `http://127.0.0.1:${vendor.addr.port}`,
