@@ -12,11 +12,13 @@ const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).repl
 const directory = temporaryDirectory("first-hour");
 const [home, clone] = [`${directory}/home`, `${directory}/demeter`];
 
-/** What a machine has that has run this before: npm's packages and Deno's. */
+/** What a machine has that has run this before (npm's packages and Deno's), and the gate's flags. */
 async function caches(): Promise<Record<string, string>> {
+  const flags = Deno.env.get("DENO_V8_FLAGS");
   const { denoDir } = JSON.parse(await output(Deno.execPath(), ["info", "--json"]));
   const npm = (await output("npm", ["config", "get", "cache"])).trim();
-  return { DENO_DIR: denoDir, npm_config_cache: npm, npm_config_prefer_offline: "true" };
+  const npmSettings = { npm_config_cache: npm, npm_config_prefer_offline: "true" };
+  return { DENO_DIR: denoDir, ...(flags ? { DENO_V8_FLAGS: flags } : {}), ...npmSettings };
 }
 
 /** The commands under "Try it", as they stand there. */
