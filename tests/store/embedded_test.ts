@@ -168,8 +168,7 @@ Deno.test("an empty directory, and what a killed start left, are filled", () =>
 
 Deno.test("a damaged database is refused in one line", () =>
   withFolder(async (folder) => {
-    const database = await open(folder);
-    await database.close();
+    await copyMigrated(`${folder}/database`);
     await Deno.writeTextFile(`${folder}/database/PG_VERSION`, "17\n");
     await refused(`${folder}/database`);
     await Deno.writeTextFile(`${folder}/database/PG_VERSION`, "18\n");
@@ -182,8 +181,7 @@ Deno.test({
   ignore: Deno.uid() !== 0,
   fn: () =>
     withFolder(async (folder) => {
-      const database = await open(folder);
-      await database.close();
+      await copyMigrated(`${folder}/database`);
       await Deno.chown(`${folder}/database/global/pg_control`, 12345, null);
       await (await open(folder)).close();
       await Deno.truncate(`${folder}/database/global/pg_control`, 10);
