@@ -69,8 +69,8 @@ function groupOf(file: string): GroupName {
 /** Tests beside their source file, and tests of the tree and of the gate itself. */
 const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
 
-/** Tests of what users read and call: contracts, wire formats, libraries, docs, packages. */
-const interfaceTest = /^tests\/(agents|contracts|dialects|docs|matrix|packaging|sdks?)\//;
+/** Tests of what users read and call: contracts, wire formats, libraries, pages, docs, packages. */
+const interfaceTest = /^tests\/(agents|contracts|dashboard|dialects|docs|matrix|packaging|sdks?)\//;
 
 function longestFirst(files: readonly string[]): string[] {
   const given = new Set(files);
