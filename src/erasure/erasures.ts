@@ -130,7 +130,7 @@ export function createErasures(deps: ErasureDeps): Erasures {
   let compactionsDue = 0;
   /** Tombstones that were read but are not on disk yet. */
   let unkept: readonly Tombstone[] = [];
-  /** Erased calls that were read but are not forgotten yet, as while a stored replay is locked. */
+  /** Erased calls that couldn't be forgotten yet, as while a stored replay is locked. */
   const unforgotten: string[] = [];
 
   async function forget(transactionIds: readonly string[]): Promise<void> {
@@ -139,20 +139,17 @@ export function createErasures(deps: ErasureDeps): Erasures {
     compactionsDue = 2;
   }
 
-  /** Returns what is thrown: it holds up no other erasure. */
-  async function forgetRead(): Promise<unknown> {
-    if (unforgotten.length === 0) return undefined;
-    try {
-      await forget(unforgotten);
-      unforgotten.length = 0;
-      return undefined;
-    } catch (thrown) {
-      return thrown;
-    }
-  }
-
   async function pollFeed(): Promise<void> {
-    let failure = await forgetRead();
+    const failures: unknown[] = [];
+    const tryToForget = async (transactionIds: readonly string[]) => {
+      try {
+        if (transactionIds.length > 0) await forget(transactionIds);
+      } catch (thrown) {
+        pushAll(unforgotten, transactionIds);
+        failures.push(thrown);
+      }
+    };
+    await tryToForget(unforgotten.splice(0));
     for (;;) {
       if (unkept.length > 0) {
         await deps.keep(unkept);
@@ -165,15 +162,14 @@ export function createErasures(deps: ErasureDeps): Erasures {
       if (tombstones.length === 0 && transactionIds.length === 0) break;
       index.add(tombstones);
       unkept = tombstones;
-      pushAll(unforgotten, transactionIds);
-      if (transactionIds.length > 0) failure = await forgetRead();
+      await tryToForget(transactionIds);
     }
     if (compactionsDue > 0) {
       await deps.compactJournal();
       compactionsDue--;
     }
     index.prune();
-    if (failure !== undefined) throw failure;
+    if (failures.length > 0) throw failures[0];
   }
 
   index.onDropped(forget);
