@@ -261,6 +261,8 @@ function rollDay(ledger: CapLedger, day: Date): void {
   ledger.beforeNanos = isNewMonth ? 0n : ledger.beforeNanos + ledger.dayNanos;
   ledger.dayNanos = 0n;
   ledger.day = day.getTime();
+  // The next read has all days: it knows what others charged as the last one ended.
+  ledger.beforeReadMs = -Infinity;
 }
 
 interface Spend {

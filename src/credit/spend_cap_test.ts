@@ -450,6 +450,17 @@ Deno.test("what other processes wrote late to a day that is over counts within a
   await assert.rejects(reserve(1n), /monthly/);
 });
 
+Deno.test("what others charged as a day ended counts two seconds later, whoever called at midnight", async () => {
+  const { clock, reserve, elsewhere } = setUp({ month: usd });
+  clock.advance(12 * 3_600_000 - 1000);
+  (await reserve(0n)).settle(0n);
+  elsewhere(usd);
+  clock.advance(1500);
+  (await reserve(0n)).settle(0n);
+  clock.advance(2000);
+  await assert.rejects(reserve(1n), /monthly/);
+});
+
 Deno.test("what others charged to a new day counts, on a month's first day and in a new process, too", async () => {
   for (const days of [1, 10]) {
     const { clock, reserve, elsewhere } = setUp();
