@@ -3,6 +3,7 @@ import { systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database, Queryable } from "./database.ts";
 import { type Migration, readMigrations } from "./migration_file.ts";
+import { whenUnlocked } from "./when_unlocked.ts";
 
 /** Rows per batch, so that row locks are short. */
 const rowsPerBatch = 1000;
@@ -57,14 +58,16 @@ export async function completeBackfills(
   steps: readonly Migration[],
 ): Promise<void> {
   for (const step of steps.filter(({ phase }) => phase === "backfill")) {
-    const [restarted] = await database.query(
-      `update schema_backfills set position = '', finished_at = null where version = $1
-       returning version`,
-      [step.version],
+    const [restarted] = await whenUnlocked(() =>
+      database.query(
+        `update schema_backfills set position = '', finished_at = null where version = $1
+         returning version`,
+        [step.version],
+      )
     );
     if (!restarted) continue;
     for (;;) {
-      const outcome = await runBatch(database, step, rowsPerBatch);
+      const outcome = await whenUnlocked(() => runBatch(database, step, rowsPerBatch));
       if (outcome === "done") break;
       // Another process is running it right now.
       if (outcome === "busy") await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import { type Database, noLockLimit } from "./database.ts";
 import type { IndexBuild } from "./migration_file.ts";
 
 /** Runs a statement that needs contended locks: in a transaction, with retries. */
@@ -30,11 +30,13 @@ export async function buildIndex(
   }
 }
 
+/** Waits without limit for the transactions that are open, which go on meanwhile. */
 async function buildOne(database: Database, index: IndexBuild): Promise<void> {
+  const run = (statement: string) => database.query(statement, [], noLockLimit);
   const state = await stateOf(database, index.name);
   if (state === "valid") return;
-  if (state === "invalid") await database.query(`drop index concurrently ${index.name}`);
-  await database.query(createIndex(index, `on ${index.table}`, "concurrently "));
+  if (state === "invalid") await run(`drop index concurrently ${index.name}`);
+  await run(createIndex(index, `on ${index.table}`, "concurrently "));
 }
 
 /** The statement for a database without concurrent writers. */

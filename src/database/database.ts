@@ -58,7 +58,10 @@ export interface QueryOptions {
   lockMs?: number;
 }
 
-/** For reads that must finish, such as those of an export, also while a table is rewritten. */
+/**
+ * For statements that must finish and that nobody waits for, such as an export's reads while a table
+ * is rewritten.
+ */
 export const noLockLimit: QueryOptions = { lockMs: 0 };
 
 /** Statements of one transaction. */

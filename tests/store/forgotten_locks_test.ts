@@ -3,12 +3,15 @@ import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import { within } from "../../src/base/deadline.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
+import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import type { Database } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
+import { parseMigration } from "../../src/database/migration_file.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { createRateBuckets } from "../../src/rate_limits/store/rate_buckets.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createVirtualModelStore } from "../../src/routing/store/virtual_models.ts";
@@ -155,6 +158,29 @@ onImpatient("a start waits for a copy that has locked all tables", async (databa
   }).then(async ({ migrated }) => assert.deepEqual(await migrated, []));
 });
 
+onImpatient("a start waits for who has locked what it builds", async (database, other) => {
+  const account = await newAccount(other);
+  const existing = await productMigrations();
+  const steps = [
+    "-- phase: expand\n-- transaction: none\ncreate index concurrently more on accounts (name);",
+    `-- phase: backfill\nwith changed as (update accounts set name = 'n' returning id)
+     select count(*) as rows, max(id)::text as position from changed
+     where length($1) < $2::bigint`,
+    "-- phase: contract\n-- works with: 0001\nalter table accounts alter column name set not null",
+  ].map((sql, at) => parseMigration(existing.at(-1)!.version + 1 + at, `more_${at}`, sql));
+  for (const count of [1, 3]) {
+    const migrated = await other.transaction(async (tx) => {
+      await tx.query("select from accounts where id = $1 for update", [account]);
+      const applied = migrate(database, [...existing, ...steps.slice(0, count)]);
+      applied.catch(() => {});
+      assert.equal(await within(1000, applied, "late"), "late");
+      return { applied };
+    });
+    await migrated.applied;
+  }
+  assert.deepEqual(await other.query("select name from accounts"), [{ name: "n" }]);
+});
+
 onImpatient(
   "the end of a webhook's attempt waits for the locked webhook",
   async (database, other) => {
@@ -186,6 +212,20 @@ onImpatient(
     assert.equal(await ending.ended, "sent");
   },
 );
+
+onImpatient("the refund of a call waits for the locked account", async (database, other) => {
+  const accountId = await newAccount(other);
+  const refund = { accountId, transactionId: "t", note: "twice" };
+  const { refunded } = await other.transaction(async (tx) => {
+    await tx.query("select from accounts where id = $1 for update", [accountId]);
+    const refunded = refundCharge(database, refund, createAnalyticsStore(database));
+    refunded.catch(() => {});
+    assert.equal(await within(700, refunded, "late"), "late");
+    return { refunded };
+  });
+  await refunded;
+  assert.deepEqual(await other.query("select note from ledger_entries"), [{ note: "twice" }]);
+});
 
 onPostgres("a locked run of an evaluation asks for no answer twice", async (database) => {
   const world = await openEvalWorld(database);

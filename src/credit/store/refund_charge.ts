@@ -1,5 +1,6 @@
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { whenUnlocked } from "../../database/when_unlocked.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
 import { credit, lockAccounts, refundOperation } from "./ledger.ts";
@@ -23,14 +24,16 @@ export async function refundCharge(
 ): Promise<void> {
   const { accountId, transactionId, note, claim, settled } = call;
   if (claim && await isCharged(database, claim)) return;
-  await analytics.afterMain(async (tx) => {
-    // Nobody may price the call again in between.
-    await lockAccounts(tx, [accountId]);
-    // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
-    const operationId = refundOperation(transactionId);
-    // Without this refund, so that a repeat returns the same charge.
-    const [ledger] = await tx.query(
-      `select coalesce(-sum(amount_nanos), 0)::bigint as charged
+  // Its caller doesn't try for as long as a row may be locked.
+  await whenUnlocked(() =>
+    analytics.afterMain(async (tx) => {
+      // Nobody may price the call again in between.
+      await lockAccounts(tx, [accountId]);
+      // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
+      const operationId = refundOperation(transactionId);
+      // Without this refund, so that a repeat returns the same charge.
+      const [ledger] = await tx.query(
+        `select coalesce(-sum(amount_nanos), 0)::bigint as charged
        from (
          select amount_nanos from ledger_entries
            where interaction_id = $1 and account_id = $2 and kind = 'settle'
@@ -39,18 +42,19 @@ export async function refundCharge(
            where interaction_id = $1 and account_id = $2 and kind = 'adjust'
              and operation_id is distinct from $3
        ) e`,
-      [transactionId, accountId, operationId],
-    );
-    const chargedNanos = ledger!.charged as bigint;
-    const entry = { note, operationId, interactionId: transactionId };
-    await credit(tx, "adjust", accountId, chargedNanos, entry);
-    await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
-    // Not deleted: the process that made the call counts its charge until it finds the row.
-    await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
-      transactionId,
-    ]);
-    return settled && { call: settled, chargedNanos };
-  }, (rows, refunded) => rows.clearCharge(transactionId, refunded));
+        [transactionId, accountId, operationId],
+      );
+      const chargedNanos = ledger!.charged as bigint;
+      const entry = { note, operationId, interactionId: transactionId };
+      await credit(tx, "adjust", accountId, chargedNanos, entry);
+      await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
+      // Not deleted: the process that made the call counts its charge until it finds the row.
+      await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
+        transactionId,
+      ]);
+      return settled && { call: settled, chargedNanos };
+    }, (rows, refunded) => rows.clearCharge(transactionId, refunded))
+  );
 }
 
 /** An attempt at answering a repeatable request. */
