@@ -204,8 +204,15 @@ Deno.test({
         const answer = await post("/openai/v1/chat/completions", body, headers);
         assert.equal(answer.status, 200, await answer.text());
       };
-      for (const key of [locked.key, service.key]) await call(key);
-      assert.equal((await service.rows({}, locked.key)).length, 1);
+      await call(service.key);
+      let made = 0;
+      // The credit that a call leaves goes back after five seconds, and the next one needs it.
+      for (let calledMs = -Infinity; performance.now() - calledMs > 2500;) {
+        assert.ok(made < 10, "this machine is too slow");
+        calledMs = performance.now();
+        await call(locked.key);
+        assert.equal((await service.rows({}, locked.key)).length, ++made);
+      }
       const next = await database.transaction(async (tx) => {
         const lock = "select from account_balances where account_id = $1 for update";
         await tx.query(lock, [locked.account_id]);
@@ -215,7 +222,7 @@ Deno.test({
         const seconds = (performance.now() - startMs) / 1000;
         assert.ok(seconds < 20, `the end took ${seconds} s`);
         const rows = await database.query("select account_id from interactions");
-        assert.equal(rows.length, 3);
+        assert.equal(rows.length, made + 2);
         const leases = await database.query("select account_id from leases where amount_nanos > 0");
         assert.deepEqual(leases, [{ account_id: BigInt(locked.account_id) }]);
         const starting = startSimulatedService(env);
@@ -226,10 +233,10 @@ Deno.test({
         return next;
       });
       assert.match(service.log.join("\n"), /wait for locked rows stay in the journal .*waiting=1/);
-      assert.equal((await next.rows({}, locked.key)).length, 2);
+      assert.equal((await next.rows({}, locked.key)).length, made + 1);
       await next.stop();
       const { rows, settles } = await readBooks(env.DATA_DIR, created.url);
-      assert.deepEqual([rows.length, settles.length], [5, 5]);
+      assert.deepEqual([rows.length, settles.length], [made + 4, made + 4]);
     } finally {
       await database.close();
       await created.drop();
