@@ -4,7 +4,7 @@ import { Secret } from "../../src/base/secret.ts";
 import { within } from "../../src/base/deadline.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
-import type { Database } from "../../src/database/database.ts";
+import { type Database, noLockLimit, type SqlRow } from "../../src/database/database.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { parseMigration } from "../../src/database/migration_file.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
@@ -125,6 +125,24 @@ function onImpatient(
     }
   });
 }
+
+onImpatient(
+  "a statement's own wait for locks ends with it, on the same connection",
+  async (database) => {
+    const sql = "select pg_backend_pid() as pid, current_setting('lock_timeout') as wait";
+    const rows = async (queries: Promise<SqlRow[]>) => (await queries)[0]!;
+    const found = [
+      await rows(database.query(sql)),
+      await rows(database.query(sql, [], noLockLimit)),
+      await rows(database.query(sql, [], noLockLimit)),
+      await rows(database.transaction((tx) => tx.query(sql))),
+      await rows(database.query(sql, [], { lockMs: 70 })),
+      await rows(database.query(sql)),
+    ];
+    assert.deepEqual(found.map(({ wait }) => wait), ["300ms", "0", "0", "300ms", "70ms", "300ms"]);
+    assert.equal(new Set(found.map(({ pid }) => pid)).size, 1);
+  },
+);
 
 onImpatient(
   "statements at a locked account leave connections to the others",

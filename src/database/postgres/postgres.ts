@@ -168,6 +168,10 @@ class Session implements Connection {
   readonly #timeouts: PostgresTimeouts;
   readonly #server: ServerWatch;
   readonly #settings: string;
+  /** How long the session's statements wait for a lock, unless they say otherwise; 0 is forever. */
+  readonly #usualLockMs: number;
+  /** What the session's `lock_timeout` is now. */
+  #lockMs: number;
   #isOpen = false;
   /** Number of ended sessions: the driver reconnects silently. */
   #ended = 0;
@@ -179,11 +183,13 @@ class Session implements Connection {
     url: string,
     timeouts: Required<PostgresTimeouts>,
     server: ServerWatch,
-    statementMs?: number,
+    statementMs = 0,
   ) {
     this.#timeouts = timeouts;
     this.#server = server;
-    this.#settings = sessionSettings(timeouts, statementMs);
+    // Statements with a limit to their time need none for locks.
+    this.#usualLockMs = this.#lockMs = statementMs > 0 ? 0 : timeouts.lockMs;
+    this.#settings = sessionSettings(timeouts.idleTransactionMs, statementMs, this.#usualLockMs);
     const address = driverAddress(url);
     this.#sql = postgres(address.url, {
       ...driverOptions,
@@ -210,6 +216,7 @@ class Session implements Connection {
     });
     try {
       await this.#sql.unsafe(this.#settings);
+      this.#lockMs = this.#usualLockMs;
       this.#isOpen = true;
     } catch (thrown) {
       // Whatever the server says: a wrong password or a renamed database is corrected as it runs.
@@ -219,23 +226,13 @@ class Session implements Connection {
     }
   }
 
-  query<Row extends SqlRow>(
+  async query<Row extends SqlRow>(
     text: string,
     values?: readonly SqlValue[],
     options: QueryOptions = {},
   ): Promise<Row[]> {
-    const run = () => this.#watched(() => this.#run(text, values, options)) as Promise<Row[]>;
-    return options.lockMs === undefined ? run() : this.#withLockTimeout(options.lockMs, run);
-  }
-
-  async #withLockTimeout<T>(lockMs: number, run: () => Promise<T>): Promise<T> {
-    await this.query(`set lock_timeout = ${lockMs}`);
-    try {
-      return await run();
-    } finally {
-      const reset = `set lock_timeout = ${this.#timeouts.lockMs}`;
-      if (!this.gone) await this.query(reset).catch(() => this.end(0));
-    }
+    await this.#waitForLocks(options);
+    return await this.#watched(() => this.#run(text, values, options)) as Row[];
   }
 
   async eachRow(
@@ -244,11 +241,17 @@ class Session implements Connection {
     onRow: (row: BytesRow) => void,
     options: QueryOptions = {},
   ): Promise<void> {
-    const run = () =>
-      this.#watched(() =>
-        this.#bound(text, values, options).raw().forEach((row) => onRow(row as unknown as BytesRow))
-      );
-    await (options.lockMs === undefined ? run() : this.#withLockTimeout(options.lockMs, run));
+    await this.#waitForLocks(options);
+    await this.#watched(() =>
+      this.#bound(text, values, options).raw().forEach((row) => onRow(row as unknown as BytesRow))
+    );
+  }
+
+  /** Sets how long the next statement waits for locks. Costs a round trip only where it changes. */
+  async #waitForLocks({ lockMs = this.#usualLockMs }: QueryOptions): Promise<void> {
+    if (lockMs === this.#lockMs) return;
+    await this.#watched(() => this.#sql.unsafe(`set lock_timeout = ${lockMs}`));
+    this.#lockMs = lockMs;
   }
 
   async #watched<T>(run: () => PromiseLike<T>): Promise<T> {
@@ -372,10 +375,7 @@ class Session implements Connection {
  * The settings that a session begins with. Set by statements, since poolers refuse most of them as
  * parameters of a connection. A server, database or role may have other defaults.
  */
-function sessionSettings(
-  { idleTransactionMs, lockMs }: Required<PostgresTimeouts>,
-  statementMs = 0,
-): string {
+function sessionSettings(idleTransactionMs: number, statementMs: number, lockMs: number): string {
   const settings = Object.entries({
     // A machine that is gone closes no connection: its transaction would hold its locks for the two
     // hours of TCP. Our transactions wait for nothing but the database.
@@ -393,7 +393,7 @@ function sessionSettings(
     statement_timeout: statementMs,
     // One that waited for a row that a forgotten session has locked would never end either, and use
     // up a connection: behind a locked account its calls would soon have all of them.
-    lock_timeout: statementMs > 0 ? 0 : lockMs,
+    lock_timeout: lockMs,
     // The pool ends idle sessions. If the server did, a query could be on its way to one.
     idle_session_timeout: 0,
   }).map(([name, value]) => `set ${name} = '${value}'`);
