@@ -1,6 +1,8 @@
 import { within } from "../base/deadline.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import type { Clock } from "../base/clock.ts";
+import { jsonLimits } from "../base/heavy_json.ts";
+import { JsonCount } from "../base/json_count.ts";
 import type { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
@@ -65,6 +67,9 @@ const freshMs = 5 * 60_000;
 const probeMs = 10_000;
 /** Cap on the pages that are read of one list. */
 const maxPages = 20;
+/** Caps on the text and the JSON values of one list, all pages together: it stays in memory. */
+const maxListBytes = 16 * 1024 * 1024;
+const maxListValues = 250_000;
 
 export function createCatalogue(deps: CatalogueDeps): Catalogue {
   return new RememberedLists(deps);
@@ -192,9 +197,10 @@ async function readListWith(
 ): Promise<ListedModel[]> {
   // Clients page by the last id: one that is listed twice would lead them back.
   const models = new Map<string, ListedModel>();
+  const room: ListRoom = { bytes: maxListBytes, values: maxListValues };
   let query: string = firstPage[vendor.modelsFormat];
   for (let page = 0; page < maxPages; page++) {
-    const json = await readPage(upstream, vendor, key, query);
+    const json = parsePage(await readPage(upstream, { vendor, key, query }, room), room);
     for (const model of readEntries(json)) {
       if (!models.has(model.id)) models.set(model.id, model);
     }
@@ -215,12 +221,17 @@ export function notConfigured(vendor: Vendor): Fault {
   });
 }
 
+/** What is left of the caps for a list's further pages. */
+interface ListRoom {
+  bytes: number;
+  values: number;
+}
+
 async function readPage(
   upstream: Upstream,
-  vendor: Vendor,
-  key: Secret,
-  query: string,
-): Promise<JsonRecord> {
+  { vendor, key, query }: { vendor: Vendor; key: Secret; query: string },
+  room: ListRoom,
+): Promise<Uint8Array> {
   const answer = await upstream.call({
     url: vendor.baseUrl + vendor.modelsPath + query,
     method: "GET",
@@ -230,7 +241,7 @@ async function readPage(
     }),
     signal: AbortSignal.timeout(15_000),
   });
-  const bytes = await answer.body.readAll(16 * 1024 * 1024);
+  const bytes = await answer.body.readAll(room.bytes);
   if (answer.status === 401 || answer.status === 403) {
     throw new Fault("upstream_authentication_failed");
   }
@@ -239,7 +250,20 @@ async function readPage(
       message: `${vendor.label} answered its model list with status ${answer.status}.`,
     });
   }
-  const json: unknown = parseExactly(new TextDecoder().decode(bytes));
+  return bytes;
+}
+
+/** Parses a page, and subtracts it from the room. Throws as `readList` does. */
+function parsePage(bytes: Uint8Array, room: ListRoom): JsonRecord {
+  const text = new TextDecoder().decode(bytes);
+  const count = new JsonCount({ ...jsonLimits, values: room.values });
+  const excess = count.add(text);
+  if (excess !== undefined) {
+    throw new Fault("upstream_invalid_response", { note: `a model list with too many ${excess}` });
+  }
+  room.bytes -= bytes.length;
+  room.values -= count.values;
+  const json: unknown = parseExactly(text);
   if (Array.isArray(json)) return { data: json };
   if (!isRecord(json)) throw new Fault("upstream_invalid_response");
   return json;

@@ -23,7 +23,12 @@ class FakeUpstream implements Upstream {
       ? said
       : { status: 200, text: JSON.stringify(said) };
     const body = {
-      readAll: () => Promise.resolve(new TextEncoder().encode(text)),
+      readAll: (maxBytes: number) => {
+        const bytes = new TextEncoder().encode(text);
+        return bytes.length > maxBytes
+          ? Promise.reject(new Fault("upstream_invalid_response"))
+          : Promise.resolve(bytes);
+      },
       onData() {},
       pause() {},
       resume() {},
@@ -189,7 +194,23 @@ const dead: [string, Answering][] = [
   ["answers another thing", () => ({ hello: "world" })],
   ["refuses the key", () => new Raw(401, "{}")],
   ["hangs", () => Promise.reject(new UpstreamAborted())],
+  ["lists half a million values", () => list(empty(500_000))],
+  ["lists as many over its pages", () => ({ ...list(empty(9_000, 4)), nextPageToken: "again" })],
+  ["nests brackets", () => new Raw(200, `{"data":${"[".repeat(1e6)}${"]".repeat(1e6)}}`)],
+  [
+    "lists much text over its pages",
+    () => ({ ...list("a".repeat(1_000_000)), nextPageToken: "again" }),
+  ],
 ];
+
+function list(field: unknown): { data: unknown[] } {
+  return { data: [{ id: "bad", field }] };
+}
+
+function empty(count: number, each = 0): unknown[] {
+  return Array.from({ length: count }, () => Array(each).fill([]));
+}
+
 for (const [name, answering] of dead) {
   Deno.test(`a vendor that ${name} keeps the list that was good once`, async () => {
     const { clock, upstream, ids, catalogue } = setup();

@@ -6,7 +6,8 @@ import { priceRow } from "../table/price_row.ts";
  * Reads price rows from an aggregator's model list: `data[].pricing` with decimal strings in USD
  * per token. `body` is the parsed answer, or its `data`; it isn't trusted: what can't be read is
  * left out. A model with a variable price (`"-1"`) gets no row. Of prices that depend on the time
- * of day the dearer counts; prices for long contexts become tiers.
+ * of day the dearer counts; prices for long contexts become tiers. A model with more than
+ * `maxOverrides` gets no row either: each tier is made of all of them.
  */
 export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow[] {
   return modelsOf(body).flatMap((model) => {
@@ -15,7 +16,9 @@ export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow
     const rates = discounted(aggregatorRates(pricing), pricing.discount);
     // Both keys are mandatory there; without them, or with "-1", the price isn't known in advance.
     if (rates.input === undefined || rates.output === undefined) return [];
-    const overrides = Array.isArray(pricing.overrides) ? pricing.overrides.filter(isObject) : [];
+    const listed = Array.isArray(pricing.overrides) ? pricing.overrides : [];
+    if (listed.length > maxOverrides) return [];
+    const overrides = overridesOf(listed, pricing.discount);
     const top = isObject(model.top_provider) ? model.top_provider : {};
     const maxOutputTokens = limit(top.max_completion_tokens);
     const contextTokens = limit(model.context_length);
@@ -26,12 +29,8 @@ export function rowsFromAggregatorModels(label: string, body: unknown): PriceRow
         source: `model list of ${label}`,
         ...contextTokens && { contextTokens },
       }, {
-        rates: withOverrides(
-          rates,
-          overrides.filter((each) => threshold(each) === undefined),
-          pricing,
-        ),
-        contextTiers: tiersOf(rates, overrides, pricing),
+        rates: withOverrides(rates, overrides.filter((each) => each.threshold === undefined)),
+        contextTiers: tiersOf(rates, overrides),
         serviceTiers: {},
         ...maxOutputTokens && { maxOutputTokens },
       }),
@@ -104,26 +103,42 @@ function aggregatorRates(pricing: Json): ListedRates {
   return rates;
 }
 
-/**
- * Builds one tier per threshold, from all entries that apply above it; later entries win by key.
- */
-function tiersOf(rates: ListedRates, overrides: readonly Json[], pricing: Json): ContextTier[] {
-  const thresholds = new Set(overrides.map(threshold).filter((tokens) => tokens !== undefined));
-  return [...thresholds].sort((one, other) => one - other).map((tokens) => ({
-    threshold: tokens,
-    inclusive: false,
-    rates: withOverrides(
-      rates,
-      overrides.filter((each) => (threshold(each) ?? 0) <= tokens),
-      pricing,
-    ),
+/** Prices that replace a model's own: above a threshold, in a part of the day, or always. */
+interface Override {
+  threshold: number | undefined;
+  isTimeBound: boolean;
+  rates: ListedRates;
+}
+
+/** Lists have a handful at most. */
+const maxOverrides = 16;
+
+function overridesOf(listed: readonly unknown[], discount: unknown): Override[] {
+  return listed.filter(isObject).map((override) => ({
+    threshold: threshold(override),
+    isTimeBound: timeBound(override),
+    rates: discounted(aggregatorRates(override), discount),
   }));
 }
 
-function withOverrides(rates: ListedRates, overrides: readonly Json[], pricing: Json): ListedRates {
+/**
+ * Builds one tier per threshold, from all entries that apply above it; later entries win by key.
+ */
+function tiersOf(rates: ListedRates, overrides: readonly Override[]): ContextTier[] {
+  const thresholds = new Set(
+    overrides.map((each) => each.threshold).filter((tokens) => tokens !== undefined),
+  );
+  return [...thresholds].sort((one, other) => one - other).map((tokens) => ({
+    threshold: tokens,
+    inclusive: false,
+    rates: withOverrides(rates, overrides.filter((each) => (each.threshold ?? 0) <= tokens)),
+  }));
+}
+
+function withOverrides(rates: ListedRates, overrides: readonly Override[]): ListedRates {
   return overrides.reduce<ListedRates>((current, override) => {
-    const next = { ...current, ...discounted(aggregatorRates(override), pricing.discount) };
-    return timeBound(override) ? costliestRates(current, next) : next;
+    const next = { ...current, ...override.rates };
+    return override.isTimeBound ? costliestRates(current, next) : next;
   }, rates);
 }
 

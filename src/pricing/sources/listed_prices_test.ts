@@ -85,6 +85,16 @@ Deno.test("long-context overrides become tiers, later entries winning by key", (
   ]);
 });
 
+Deno.test("a model with more overrides than lists have gets no row, and takes no time", () => {
+  const overrides = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ min_prompt_tokens: at + 1, prompt: "2" }));
+  const listed = (count: number) =>
+    aggregator({ prompt: "1", completion: "1", overrides: overrides(count) });
+  assert.equal(listed(16)[0]?.contextTiers.length, 16);
+  // With every tier made of all overrides, these would take minutes.
+  assert.deepEqual(listed(50_000), []);
+});
+
 Deno.test("prices by time of day count at their dearest", () => {
   const row = aggregator({
     prompt: "0.000002",
