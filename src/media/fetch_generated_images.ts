@@ -4,16 +4,23 @@ import { type FetchCaller, maxPublicBytes, type PublicFetch } from "../vendors/p
 
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
 
+/** A vendor may return more images than it was asked for. No call asks for as many as this. */
+const maxFetched = 32;
+/** Cap on the images of one answer together: in base64, as much as a vendor's answer may have. */
+const maxFetchedBytes = 72 * 1024 * 1024;
+
 /**
  * Fetches images that a vendor returned as URLs, so that they are stored like the others. If one
- * can't be fetched, it stays a URL where the caller wants URLs (`asAddress`); otherwise throws
- * `upstream_invalid_response`.
+ * can't be fetched or exceeds the caps, it stays a URL where the caller wants URLs (`asAddress`);
+ * otherwise throws `upstream_invalid_response`.
  */
 export async function fetchGeneratedImages(
   images: readonly GeneratedImage[],
   { fetch, caller, asAddress }: { fetch: PublicFetch; caller: FetchCaller; asAddress: boolean },
 ): Promise<GeneratedImage[]> {
   const fetched: GeneratedImage[] = [];
+  let tries = 0;
+  let bytesLeft = maxFetchedBytes;
   // One after the other: together they may be large.
   for (const image of images) {
     if (image.url === undefined) {
@@ -21,11 +28,13 @@ export async function fetchGeneratedImages(
       continue;
     }
     try {
+      if (++tries > maxFetched || bytesLeft === 0) throw tooMany();
       const { bytes } = await fetch.fetch(image.url, {
         ...caller,
-        maxBytes: maxPublicBytes,
+        maxBytes: Math.min(maxPublicBytes, bytesLeft),
         accept,
       });
+      bytesLeft -= bytes.length;
       const { url: _url, ...rest } = image;
       fetched.push({ ...rest, data: bytes.toBase64() });
     } catch (thrown) {
@@ -41,4 +50,8 @@ export async function fetchGeneratedImages(
     }
   }
   return fetched;
+}
+
+function tooMany(): Fault {
+  return new Fault("upstream_invalid_response", { note: "more image URLs than are fetched" });
 }

@@ -30,3 +30,24 @@ Deno.test("one that can't be fetched stays an address for who wants addresses, e
     (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
   );
 });
+
+Deno.test("of endless addresses a few are fetched, and no more bytes than an answer may have", async () => {
+  const mebibyte = 1024 * 1024;
+  for (const [size, most] of [[1, 32], [15 * mebibyte, 4], [18 * mebibyte, 4]] as const) {
+    let asked = 0;
+    const large: PublicFetch = {
+      fetch(_url, { maxBytes }) {
+        asked++;
+        return size > maxBytes
+          ? Promise.reject(new Fault("invalid_value", { message: "the URL returned more" }))
+          : Promise.resolve({ bytes: new Uint8Array(size), mimeType: "image/png" });
+      },
+    };
+    const images = await fetchGeneratedImages(Array(1_000).fill(there), {
+      ...{ fetch: large, caller, asAddress: true },
+    });
+    assert.equal(images.length, 1_000, "the others stay addresses");
+    assert.equal(images.filter(({ data }) => data !== undefined).length, most);
+    assert.ok(asked <= 32);
+  }
+});
