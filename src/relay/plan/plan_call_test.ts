@@ -195,7 +195,6 @@ Deno.test("a signature that the service wrote reaches no vendor, not even in str
   assert.deepEqual(await sent(older, "default", {}), [undefined, "", "c2ln"], "a custom vendor");
 });
 
-/** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 Deno.test("a web search goes to the endpoint where the model can search", async () => {
   const searched = {
     ...{ model: "m", max_tokens: 100, messages: [{ role: "user", content: "Go" }] },
@@ -213,6 +212,22 @@ Deno.test("a web search goes to the endpoint where the model can search", async 
     (await planned({ ...searched, tools: [] } as typeof searched)).upstream.name,
     "chat",
   );
+  const ownPlan = async (vendor: string, model: string, more: object) => {
+    const body = { model, messages: [{ role: "user", content: "Go" }], ...more };
+    const own = { dialect: "chat", vendor } as const;
+    const { upstream, losses, sameDialect } = await planCall(
+      deps,
+      requestOf(body, 1, "managed", own),
+    );
+    return [upstream.name, sameDialect, losses];
+  };
+  const options = { web_search_options: { search_context_size: "low" } };
+  const f = { type: "function", function: { name: "f" } };
+  for (const [vendor, model] of [["vendor-g", "grok-4"], ["vendor-b", "gpt-5.6-sol"]] as const) {
+    assert.deepEqual(await ownPlan(vendor, model, options), ["responses", false, []]);
+    assert.deepEqual(await ownPlan(vendor, model, { tools: [f] }), ["chat", true, []]);
+  }
+  assert.deepEqual(await ownPlan("vendor-b", "gpt-5-search-api", options), ["chat", true, []]);
 });
 
 Deno.test("a message with nothing but an unknown part is refused by the part's path", async () => {
@@ -227,6 +242,7 @@ Deno.test("a message with nothing but an unknown part is refused by the part's p
   }
 });
 
+/** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 function requestOf(
   body: { model: string },
   accountId: number,
