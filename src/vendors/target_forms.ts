@@ -55,7 +55,7 @@ const searching: Readonly<
   "vendor-g": { responses: asTool },
 };
 
-type CacheForm = Pick<Target, "cacheMarks" | "cacheKey">;
+type CacheForm = Pick<Target, "cacheMarks" | "cacheSettings">;
 
 /** Returns how a vendor takes cache marks, apart from the messages dialect's own. */
 export function cacheForm(
@@ -73,11 +73,11 @@ const forms: Readonly<
   // Models that have a price for writing (gpt-5.6 and later) take breakpoints; older ones cache by
   // themselves.
   "vendor-b": (_dialect, price) => ({
-    cacheKey: true,
+    cacheSettings: "all",
     ...(price?.rates.cacheWrite === undefined ? {} : { cacheMarks: "breakpoints" }),
   }),
   // Keeps a conversation on one server and its cache; the chat endpoint has a header for it.
-  "vendor-g": (dialect) => dialect === "responses" ? { cacheKey: true } : {},
+  "vendor-g": (dialect) => dialect === "responses" ? { cacheSettings: "key" } : {},
   // The aggregator passes the marks on.
   "vendor-f": (dialect) => dialect === "chat" ? { cacheMarks: "ephemeral" } : {},
 };

@@ -13,13 +13,23 @@ const image = { type: "image_url", image_url: { url: "https://pictures.example/a
 const chat: Row[] = [
   ["prediction", { messages: hello, prediction: { type: "content", content: "x" } }],
   ["prompt_cache_key", { messages: hello, prompt_cache_key: "k" }],
+  ["prompt_cache_options", { messages: hello, prompt_cache_options: { ttl: "30m" } }],
+  ["prompt_cache_retention", { messages: hello, prompt_cache_retention: "24h" }],
   ["moderation", { messages: hello, moderation: { model: "m" } }],
   ["web_search_options", { messages: hello, web_search_options: {} }],
   ["unheard_of", { messages: hello, unheard_of: 1 }],
   ["messages[0].name", { messages: [{ role: "system", content: "S", name: "boss" }, ...hello] }],
   [
     "messages[1].name",
-    { messages: [...hello, { role: "assistant", content: "x", name: "bot" }, user("y")] },
+    {
+      messages: [
+        ...hello,
+        { role: "assistant", content: "x", name: "bot" },
+        user("y"),
+        { role: "assistant", content: "x", name: "other" },
+        user("z"),
+      ],
+    },
   ],
   [
     "messages[1].audio",

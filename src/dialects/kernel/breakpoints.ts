@@ -90,7 +90,7 @@ export class Breakpoints {
    */
   key(): string | undefined {
     const { promptCacheKey, tools, system } = this.#request;
-    if (!this.#target.cacheKey) {
+    if (!this.#target.cacheSettings) {
       if (promptCacheKey !== undefined) this.#lose(settingPath(this.#request, "promptCacheKey"));
       return undefined;
     }

@@ -70,6 +70,9 @@ export interface RequestSettings {
   metadata?: Readonly<Record<string, string>>;
   /** Calls with the same key are likely to share a prompt prefix. */
   promptCacheKey?: string;
+  /** How the vendor's cache works and how long it lasts, in the terms of chat and responses. */
+  promptCacheOptions?: JsonRecord;
+  promptCacheRetention?: string;
 }
 
 /** Speech is not among them: it has endpoints of its own. */

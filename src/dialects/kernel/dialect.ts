@@ -513,12 +513,10 @@ export interface Target {
    * field, on models that always search; `tool`: among the tools.
    */
   webSearch?: "tool" | "options";
-  /**
-   * The form of cache marks: that of the messages dialect, or breakpoints. Absent: the vendor
-   * accepts none.
-   */
+  /** The form of cache marks: that of the messages dialect, or breakpoints. Absent: none. */
   cacheMarks?: "ephemeral" | "breakpoints";
-  cacheKey?: boolean;
+  /** What the vendor accepts beside marks: a cache key, or also how its cache works. */
+  cacheSettings?: "key" | "all";
   /** Set cache marks for callers that set none, if the prompt is long enough to benefit. */
   autoCache?: boolean;
 }

@@ -23,6 +23,9 @@ const meaningful: readonly SettingName[] = [
   "stop",
 ];
 
+/** Settings of the vendor's prompt cache. */
+export const cacheSettings = ["promptCacheOptions", "promptCacheRetention"] as const;
+
 /** Reports losses for those of the settings that are set and change something. */
 export function loseSettings(
   request: CanonicalRequest,

@@ -1,5 +1,5 @@
-import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { all, fieldsOf, type KnownFieldSet } from "../../kernel/other_fields.ts";
+import { asList, asRecord, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { all, fieldsOf, isEmptyValue, type KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
@@ -85,7 +85,7 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
     "model stream max_completion_tokens max_tokens temperature top_p top_k n stop " +
       "frequency_penalty presence_penalty logit_bias logprobs top_logprobs seed " +
       "parallel_tool_calls reasoning_effort verbosity service_tier metadata user safety_identifier " +
-      "prompt_cache_key",
+      "prompt_cache_key prompt_cache_retention",
   ),
   messages: ({ role }) => fieldsOf(ofRole, role),
   tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
@@ -103,9 +103,25 @@ export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
     json_schema: { name: true, description: true, schema: true, strict: true },
   },
   reasoning: { effort: true, max_tokens: true, exclude: true },
+  prompt_cache_options: { mode: true, ttl: true },
   stream_options: { include_usage: true },
   usage: { include: true },
 };
+
+const ofAssistants = { ...ofRole, assistant: { ...assistant, name: true } } as const;
+
+/**
+ * The fields that the decoder reads of this request. A name that all assistants share tells no
+ * speakers apart: LangChain's agents send their own with each of their messages.
+ */
+export function knownFieldsIn({ messages }: JsonRecord): typeof knownFields {
+  const names = new Set(
+    asList(messages).map(asRecord).filter(({ role }) => role === "assistant")
+      .map(({ name }) => name).filter((name) => !isEmptyValue(name)),
+  );
+  if (names.size > 1) return knownFields;
+  return { ...knownFields, messages: ({ role }) => fieldsOf(ofAssistants, role) };
+}
 
 /** Whether the vendor, not the caller, runs this tool, or the tool that this choice names. */
 export function isVendorTool(tool: unknown): boolean {

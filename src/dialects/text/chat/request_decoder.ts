@@ -19,14 +19,14 @@ import { readModalities } from "../../kernel/modalities.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
 import { readSearch } from "./request/decode_search.ts";
 import { unsupportedFields } from "./request/unsupported_fields.ts";
-import { isVendorTool, knownFields } from "./known_fields.ts";
+import { isVendorTool, knownFieldsIn } from "./known_fields.ts";
 
 /** Reads a chat request into the canonical form. Null is "not set". */
 export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const unsupported = [
     ...unsupportedFields(request),
-    ...(yield* otherFields(request, knownFields)),
+    ...(yield* otherFields(request, knownFieldsIn(request))),
   ];
   const { system, turns } = yield* readMessages(
     request.messages as readonly unknown[],
@@ -72,8 +72,18 @@ function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Fou
   found.set("user", user, "safety_identifier", "user");
   found.set("serviceTier", textAt(request, "service_tier"), "service_tier");
   found.set("promptCacheKey", textAt(request, "prompt_cache_key"), "prompt_cache_key");
+  found.set("promptCacheOptions", readCacheOptions(request), "prompt_cache_options");
+  const retention = textAt(request, "prompt_cache_retention");
+  found.set("promptCacheRetention", retention, "prompt_cache_retention");
   found.set("metadata", metadata, "metadata");
   return found;
+}
+
+/** The options that chat and responses share; others are reported. */
+function readCacheOptions(request: JsonRecord): JsonRecord | undefined {
+  const options = objectAt(request, "prompt_cache_options") ?? {};
+  const shared = defined({ mode: options.mode ?? undefined, ttl: options.ttl ?? undefined });
+  return Object.keys(shared).length === 0 ? undefined : shared;
 }
 
 /** `tools`, or the deprecated `functions` that they replaced. */

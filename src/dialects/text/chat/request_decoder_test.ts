@@ -31,6 +31,8 @@ const wrongTypes: Readonly<Record<string, Record<string, unknown>>> = {
   "verbosity": { verbosity: 1 },
   "service_tier": { service_tier: 1 },
   "prompt_cache_key": { prompt_cache_key: 1 },
+  "prompt_cache_options": { prompt_cache_options: "24h" },
+  "prompt_cache_retention": { prompt_cache_retention: 24 },
   "metadata": { metadata: "m" },
   "response_format.json_schema.schema": format({ schema: "{}" }),
   "response_format.json_schema.strict": format({ strict: "true" }),
@@ -53,4 +55,16 @@ Deno.test("null and an empty text are not set", () => {
 
 Deno.test("OpenRouter's flag for a stream's usage is carried", () => {
   assert.deepEqual(decoded({ stream: true, usage: { include: true } }).unsupported, []);
+});
+
+Deno.test("names of assistants are reported only where they tell speakers apart", () => {
+  const pathsOf = (...names: unknown[]) =>
+    decoded({
+      messages: names.flatMap((name) => [
+        { role: "user", content: "Go" },
+        { role: "assistant", content: "x", name },
+      ]),
+    }).unsupported.map(({ path }) => path);
+  assert.deepEqual(pathsOf("agent", undefined, "agent", null), []);
+  assert.deepEqual(pathsOf("one", "two"), ["messages[1].name", "messages[3].name"]);
 });

@@ -18,7 +18,7 @@ import { aliasToolNames, plainToolName, toolNamesOf } from "../../kernel/tool_na
 import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
-import { changesNothing, loseSettings } from "../../kernel/setting_losses.ts";
+import { cacheSettings, changesNothing, loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
  * Writes a request for a chat-style vendor with the fields that every such vendor accepts; what
@@ -73,7 +73,7 @@ export function* encodeRequest(
     ...writeTools(request, target.webSearch === "tool" ? search : undefined, aliasOf, losses),
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
-  loseSettings(request, ["metadata"], losses);
+  loseSettings(request, ["metadata", ...cacheSettings], losses);
   return { body, losses, emulations: { ...noEmulations, toolNames, customTools, jsonUnwrap } };
 }
 

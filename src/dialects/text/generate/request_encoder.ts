@@ -9,7 +9,7 @@ import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
 import { modelTraits } from "./models.ts";
 import { ownTier } from "./usage.ts";
 import { markPath } from "../../kernel/read_cache_mark.ts";
-import { loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
+import { cacheSettings, loseSetting, loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
  * Writes a request for a vendor of this dialect. The path (`upstreamPath`), not the body, names the
@@ -33,7 +33,7 @@ export function* encodeRequest(
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
   pushAll(losses, yield* cacheLosses(request));
-  loseSettings(request, ["promptCacheKey"], losses);
+  loseSettings(request, ["promptCacheKey", ...cacheSettings], losses);
   return {
     body: {
       contents,

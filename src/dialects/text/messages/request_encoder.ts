@@ -16,7 +16,7 @@ import { planThinking } from "./request/encode_thinking.ts";
 import { planTools } from "./request/encode_tools.ts";
 import { writeTurns } from "./request/encode_turns.ts";
 import { type ModelFacts, modelFacts } from "./models.ts";
-import { loseSettings } from "../../kernel/setting_losses.ts";
+import { cacheSettings, loseSettings } from "../../kernel/setting_losses.ts";
 
 /**
  * Writes a request for a vendor of this dialect, version 2023-06-01, with only the fields that the
@@ -27,7 +27,7 @@ export function* encodeRequest(
   target: Target,
 ): Steps<EncodedRequest> {
   const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
-  loseSettings(request, ["promptCacheKey"], losses);
+  loseSettings(request, ["promptCacheKey", ...cacheSettings], losses);
   const facts = modelFacts(target.model);
   const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
   const marks = new CacheMarks();

@@ -11,7 +11,7 @@ import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { type EncodedRequest, noEmulations, type Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
-import { loseSettings } from "../../kernel/setting_losses.ts";
+import { cacheSettings, loseSettings } from "../../kernel/setting_losses.ts";
 
 /** The smallest output limit that the dialect accepts. */
 const minOutputTokens = 16;
@@ -27,7 +27,8 @@ export function* encodeRequest(
   const { request: allowed, losses } = withoutRefused(asked, target);
   const { request, customTools } = yield* customAsFunctions(allowed, target.quirks);
   for (const { path, weight } of request.unsupported) losses.push({ path, weight });
-  loseSettings(request, lost, losses);
+  const takesAll = target.cacheSettings === "all";
+  loseSettings(request, takesAll ? lost : [...lost, ...cacheSettings], losses);
   const search = searchFor(request, target, losses);
   const marks = new Breakpoints(request, target, losses);
   const { aliasOf, toolNames } = aliasToolNames(
@@ -59,6 +60,8 @@ export function* encodeRequest(
       service_tier: request.serviceTier,
       metadata: request.metadata,
       prompt_cache_key: marks.key(),
+      prompt_cache_options: takesAll ? request.promptCacheOptions : undefined,
+      prompt_cache_retention: takesAll ? request.promptCacheRetention : undefined,
     }),
     ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),

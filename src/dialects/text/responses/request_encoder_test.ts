@@ -1,13 +1,14 @@
 import assert from "@std/assert";
 import { finish } from "../../../base/steps.ts";
 import type { CanonicalRequest, Part } from "../../kernel/canonical_request.ts";
+import type { Target } from "../../kernel/dialect.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { fitToModel, withoutRefused } from "./models.ts";
 import { encodeRequest } from "./request_encoder.ts";
 
 const hi: Part = { type: "text", text: "hi", path: "messages[0].content" };
 
-function encode(fields: Partial<CanonicalRequest>) {
+function encode(fields: Partial<CanonicalRequest>, cacheSettings?: Target["cacheSettings"]) {
   const request: CanonicalRequest = {
     model: "m",
     stream: false,
@@ -19,7 +20,8 @@ function encode(fields: Partial<CanonicalRequest>) {
     ...fields,
   };
   const quirks = { customTools: true } as const;
-  return finish(encodeRequest(request, { model: "up-model", maxOutputTokens: undefined, quirks }));
+  const target = { model: "up-model", maxOutputTokens: undefined, quirks };
+  return finish(encodeRequest(request, { ...target, ...(cacheSettings && { cacheSettings }) }));
 }
 
 function inputOf(turns: CanonicalRequest["turns"], more: Partial<CanonicalRequest> = {}) {
@@ -325,4 +327,19 @@ Deno.test("another vendor's files, sound and video without a form are losses tha
     assert.deepEqual(losses, [{ path: "messages[0].content[1]", weight: "meaning" }]);
     assert.match(JSON.stringify(body.input), /\[(file|video) left out\]/);
   }
+});
+
+Deno.test("the settings of OpenAI's prompt cache reach its vendor, elsewhere they are reported", () => {
+  const settings = {
+    promptCacheOptions: { mode: "explicit", ttl: "30m" },
+    promptCacheRetention: "24h",
+    paths: { promptCacheOptions: "options", promptCacheRetention: "retention" },
+  };
+  const own = encode(settings, "all");
+  assert.deepEqual(own.losses, []);
+  assert.deepEqual(own.body.prompt_cache_options, settings.promptCacheOptions);
+  assert.equal(own.body.prompt_cache_retention, "24h");
+  const other = encode(settings, "key");
+  assert.deepEqual(other.losses.map(({ path }) => path), ["options", "retention"]);
+  assert.doesNotMatch(JSON.stringify(other.body), /prompt_cache_/);
 });
