@@ -24,14 +24,16 @@ export function createErrorDialect(
 }
 
 /**
- * The dialect of an unknown endpoint's error, given that of its path: Anthropic's libraries read
- * their own errors, and have endpoints that aren't offered.
+ * The dialect of an unknown endpoint's error, given that of its path: Anthropic's and Google's
+ * libraries read their own errors, and have endpoints that aren't offered.
  */
 export function unknownEndpointDialect(
   dialect: ErrorDialect,
   header: (name: string) => string | undefined,
 ): ErrorDialect {
-  return dialect === "chat" && header("anthropic-version") !== undefined ? "messages" : dialect;
+  if (dialect !== "chat") return dialect;
+  if (header("anthropic-version") !== undefined) return "messages";
+  return header("x-goog-api-key") !== undefined ? "generate" : dialect;
 }
 
 /**

@@ -73,13 +73,14 @@ for (const [path, dialect] of paths) {
   });
 }
 
-Deno.test("Anthropic's libraries read their own errors where their endpoint isn't offered", () => {
+Deno.test("official libraries read their own errors where their endpoint isn't offered", () => {
   const dialectFor = (path: string, headers: Record<string, string> = {}) =>
     unknownEndpointDialect(dialectOf(path), (name) => headers[name]);
   const version = { "anthropic-version": "2023-06-01" };
   assert.equal(dialectFor("/chat/v1/files", version), "messages");
   assert.equal(dialectFor("/v1/files", version), "messages");
   assert.equal(dialectFor("/chat/v1/files"), "chat");
+  assert.equal(dialectFor("/chat/v1/files", { "x-goog-api-key": "k" }), "generate");
   assert.equal(dialectFor("/api/v1/files", version), "service");
   assert.equal(dialectFor("/chat/v1beta/files", version), "generate");
 });

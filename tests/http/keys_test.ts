@@ -231,14 +231,24 @@ Deno.test("x-goog-api-key is taken on generate paths only", async () => {
 
 Deno.test("a refusal of x-goog-api-key tells where it is taken", async () => {
   const google = { "x-goog-api-key": service().key };
-  // The first is where @google/genai 3 with the base URL `/chat` lists files.
-  for (const path of ["/chat/v1/files", "/api/v1/status"]) {
+  for (const path of ["/chat/v1/chat/completions", "/api/v1/status"]) {
     const answer = await service().fetch(path, { headers: google });
     assert.equal(answer.status, 401);
     const { code, message } = (await answer.json()).error;
     assert.equal(code, "missing_api_key");
     assert.match(message, /^x-goog-api-key: .*generate paths and \/v1\/models.*Authorization/);
     assert.ok(!message.includes(service().key));
+  }
+  // What @google/genai 3 with the base URL `/chat` asks for beside models isn't offered.
+  for (const path of ["/chat/v1/files", "/chat/v1/cachedContents/c", "/chat/v1alpha/auth_tokens"]) {
+    const unknown = await service().fetch(path, { headers: google });
+    const { error } = await unknown.json();
+    assert.deepEqual([unknown.status, error.code], [404, "endpoint_not_found"]);
+    const stranger = await fetch(`${service().baseUrl}${path}`, {
+      headers: { "x-goog-api-key": "dmt_x" },
+    });
+    assert.equal(stranger.status, 401);
+    await stranger.body?.cancel();
   }
   for (const headers of [{}, { "x-goog-api-key": " " }]) {
     const answer = await fetch(`${service().baseUrl}/vendor-d/v1beta/models`, { headers });

@@ -34,7 +34,7 @@ export function createAuthenticate(deps: {
   return async (requestContext, { path, header }) => {
     try {
       const googleAllowed = clientHeaders[deps.errorDialect(path)].key !== undefined ||
-        sharedModels.test(path);
+        sharedModels.test(path) || googleCollections.test(path);
       const credential = credentialOf(header, googleAllowed);
       const isLimited = () => deps.failures.isReached(requestContext.remoteHost);
       requestContext.principal = await deps.keyCache.verify(credential.value, isLimited);
@@ -51,6 +51,13 @@ export function createAuthenticate(deps: {
 
 /** The model list of all dialects: some clients of the generate dialect read it below `/v1`. */
 const sharedModels = /^(\/chat)?\/v1\/models(\/|$)/;
+
+/**
+ * What else Google's libraries ask for below `/v1`, which isn't offered: with the one header that
+ * they send, they get as far as the 404 that says so.
+ */
+const googleCollections =
+  /^(\/chat)?\/v1(alpha)?\/(files|cachedContents|interactions|batches|fileSearchStores|tunedModels|auth_tokens)(\/|:|$)/;
 
 export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
   return async (context, next) => {
