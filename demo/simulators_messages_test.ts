@@ -313,3 +313,27 @@ Deno.test("a conversation is compacted by its beta alone, and goes on from the s
     await assert.rejects(next(""), /Invalid `signature` in `compaction` block/);
   });
 });
+
+Deno.test("a call that is demanded after a result is of another tool, as AI SDK's objects need it", async () => {
+  await withClient(async (client) => {
+    const json: Anthropic.Tool = { ...WEATHER, name: "json", description: "Respond with JSON." };
+    const demand = { tools: [WEATHER, json], tool_choice: { type: "any" } };
+    const question = "Get the weather in Oslo.";
+    const first = await client.messages.create(ask(question, demand));
+    const called = first.content.filter((block) => block.type === "tool_use");
+    assert.deepEqual(called.map(({ name }) => name), ["get_weather"]);
+    const results = called.map(({ id }) => ({
+      ...{ type: "tool_result", tool_use_id: id, content: "rain" },
+    }));
+    const second = await client.messages.create(ask("", {
+      ...demand,
+      messages: [
+        { role: "user", content: question },
+        { role: "assistant", content: first.content },
+        { role: "user", content: results },
+      ],
+    }));
+    const [answer] = second.content.filter((block) => block.type === "tool_use");
+    assert.equal(answer?.name, "json");
+  });
+});

@@ -207,14 +207,18 @@ function chooseCalls(prompt: Prompt, behaviours: Behaviours): ToolCall[] {
   if (toolMode.kind === "none" || tools.length === 0) return [];
   const names = toolMode.kind === "forced" ? toolMode.names : [];
   const open = names.length > 0 ? tools.filter((tool) => names.includes(tool.name)) : tools;
-  const mentioned = open.filter((tool) => isMentioned(tool, question));
   const isForced = toolMode.kind === "forced";
   // Agents may add user texts between rounds, which restart `toolRounds`: this limit ends them too.
   const most = Math.max(MOST_ROUNDS, behaviours.toolSteps);
   const isOver = prompt.toolRounds >= behaviours.toolSteps || prompt.allToolRounds >= most;
   if (!isForced && isOver) return [];
+  // A call that is demanded after results is the answer, which another tool takes if there is one.
+  const returned = new Set(isOver ? prompt.outcomes.map(({ name }) => name) : []);
+  const others = open.filter(({ name }) => !returned.has(name));
+  const offered = others.length > 0 ? others : open;
+  const mentioned = offered.filter((tool) => isMentioned(tool, question));
   const mayTakeFirst = isForced || /\bcall\b/i.test(question);
-  const chosen = mentioned.length > 0 ? mentioned : mayTakeFirst ? open.slice(0, 1) : [];
+  const chosen = mentioned.length > 0 ? mentioned : mayTakeFirst ? offered.slice(0, 1) : [];
   if (!prompt.mayCallSeveral) return chosen.slice(0, 1).map((tool) => call(tool, question, 0));
   const first = chosen[0];
   const wantsTwo = placesIn(question).length > 1 || /\b(two|both|twice|parallel)\b/i.test(question);

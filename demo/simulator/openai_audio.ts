@@ -111,7 +111,14 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
       { type: "transcript.text.done", text, usage },
     ]);
   }
-  return transcript(asText(form.get("response_format"), "json"), { text, seconds, usage });
+  const format = asText(form.get("response_format"), "json");
+  const diarizes = model === "gpt-4o-transcribe-diarize";
+  if (diarizes && format === "diarized_json") {
+    const said = { id: "seg_0", type: "transcript.text.segment", start: 0, end: seconds };
+    const segments = [{ ...said, speaker: "A", text }];
+    return Response.json({ task: "transcribe", duration: seconds, text, segments, usage });
+  }
+  return transcript(format, { text, seconds, usage });
 }
 
 function transcript(

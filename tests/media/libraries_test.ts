@@ -71,6 +71,18 @@ for (const [format, check] of heard) {
   });
 }
 
+Deno.test("openai: a transcript with its speakers arrives as it is", async () => {
+  // The library's overloads have no type for it.
+  const answer: unknown = await client().audio.transcriptions.create({
+    file: await file(),
+    model: "gpt-4o-transcribe-diarize",
+    chunking_strategy: "auto",
+    response_format: "diarized_json",
+  });
+  const { segments } = answer as OpenAI.Audio.TranscriptionDiarized;
+  assert.deepEqual(segments.map(({ speaker }) => speaker), ["A"]);
+});
+
 Deno.test({
   name: "openai: images.generate gives dall-e pictures by the vendor's own address",
   async fn() {
