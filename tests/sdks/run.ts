@@ -50,13 +50,16 @@ async function main(): Promise<number> {
       const home = `${folder}/${client.name}`;
       const installed = await install(client, home, blockOf(page, client.name))
         .catch((error: Error) => error);
+      if (installed instanceof Error) {
+        console.log(`✗ ${client.name} can't be installed: ${installed.message}`);
+        failed++;
+        continue;
+      }
       for (const lane of client.lanes) {
         // Programs wait for most of their time, before they repeat a call.
         const ran = await Promise.all(modelsOf[lane].map(async (model) => {
           const cell = { client, lane, model };
-          const outcome = installed instanceof Error
-            ? { problems: new Map([["program", installed.message]]), shown: [], seen: new Map() }
-            : await runCell(cell, { home, installed, service });
+          const outcome = await runCell(cell, { home, installed, service });
           return { cell, outcome, ...describe(cell, outcome) };
         }));
         const failures = ran.filter(({ isFine }) => !isFine).length;
