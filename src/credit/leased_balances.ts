@@ -272,7 +272,8 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
 
   /** Refuses the calls that aren't covered even by all that is left. */
   #refuseUncovered(availableNanos: bigint): void {
-    const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
+    const returningNanos = this.#returns.reduce((sum, { amountNanos }) => sum + amountNanos, 0n);
+    const leftNanos = availableNanos + returningNanos + this.lease.freeNanos(this.nowMs);
     this.refuse((boundNanos) => {
       if (boundNanos <= leftNanos) return undefined;
       this.#releasesSurplus = true;
@@ -291,7 +292,14 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   }
 
   async #release(back: LeaseReturn<Id>): Promise<void> {
-    const availableNanos = await this.#deps.store.release(back);
+    const availableNanos = await this.#deps.store.release(back).catch(async (thrown) => {
+      // The store may be there for the calls that wait: only this transaction may have failed.
+      const { waiting, nowMs } = this;
+      if (isStoreAway(thrown) && waiting.length > 0) {
+        await this.#take(this.#leaseRequest(this.lease.demand(waiting, nowMs), nowMs));
+      }
+      throw thrown;
+    });
     this.#returns = this.#returns.filter((one) => one !== back);
     // Credit that was just returned for others is not fetched again at once.
     this.#pausePrefetch();

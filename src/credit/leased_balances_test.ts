@@ -167,6 +167,20 @@ Deno.test("a request that always fails is not repeated, so the calls after it ar
   }
 });
 
+Deno.test("a call is served although a return fails, and not refused for credit that is to go back", async () => {
+  const { balances, store } = await setUp(usd, {
+    over: () => ({ release: () => Promise.reject(new Fault("store_unavailable")) }),
+  });
+  await balances.reserve(account, cent);
+  await settleDown();
+  balances.recall(account);
+  assert.equal((await balances.reserve(account, cent)).reservedNanos, cent);
+  const left = usd - 2n * cent;
+  assert.ok(store.left(account) < left, "the rest is to go back");
+  await assert.rejects(balances.reserve(account, left), { code: "store_unavailable" });
+  await assert.rejects(balances.reserve(account, left + 1n), { code: "insufficient_credits" });
+});
+
 Deno.test("where hardly anything is left nothing is asked for ahead of need", async () => {
   const { balances, store, clock } = await setUp(2n * cent);
   await balances.reserve(account, cent);
