@@ -1,10 +1,16 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { maxNameUnits } from "./json_count.ts";
 import type { Steps } from "./steps.ts";
 import { crc32 as zlibCrc32 } from "node:zlib";
 
 /** SHA-256 of the bytes, or of the text in UTF-8, as 64 lower-case hex digits. Synchronous. */
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+/** The text, or its hash if it is long: looking up many long texts is slow (see `maxNameUnits`). */
+export function shortKey(text: string): string {
+  return text.length <= maxNameUnits ? text : sha256Hex(text);
 }
 
 /** `sha256Hex` in steps, for many bytes. */

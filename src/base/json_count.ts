@@ -31,6 +31,8 @@ export const largeSpanUnits = 128 * 1024;
  */
 export class JsonCount {
   values = 1;
+  /** String values of more than `maxNameUnits` in the text. */
+  longStrings = 0;
   excess: JsonExcess | undefined;
   /** Unbalanced brackets or a control character: this isn't JSON. */
   isBroken = false;
@@ -170,7 +172,9 @@ export class JsonCount {
   }
 
   #endString(at: number): void {
-    if (at - this.#stringStart >= this.largeUnits) this.#addLarge(this.#stringStart, at + 1);
+    const units = at - this.#stringStart - 1;
+    if (units > maxNameUnits) this.longStrings++;
+    if (units + 1 >= this.largeUnits) this.#addLarge(this.#stringStart, at + 1);
   }
 
   #countName(units: number): void {

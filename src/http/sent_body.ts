@@ -6,6 +6,7 @@ import { PermitLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
+import { maxLongIdentifiers, refuseLongIdentifiers } from "../shared/long_identifiers.ts";
 import { runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
 import {
   countInSteps,
@@ -197,6 +198,7 @@ export async function readJson(
     const value = () => {
       const parsed = parseJson(text);
       if (countValues(parsed) !== count.values) finish(refuseDuplicate(text));
+      if (count.longStrings > maxLongIdentifiers) finish(refuseLongIdentifiers(parsed));
       return parsed;
     };
     return { text, value, step: runAtOnce };
@@ -304,6 +306,7 @@ function* parsing(
     throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
   }
   if ((yield* countValuesInSteps(value)) !== count.values) yield* refuseDuplicate(text);
+  if (count.longStrings > maxLongIdentifiers) yield* refuseLongIdentifiers(value);
   return value;
 }
 

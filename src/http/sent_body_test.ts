@@ -186,3 +186,17 @@ Deno.test("a name twice in an object is refused by its path, in a heavy body too
   }
   await rested();
 });
+
+Deno.test("a body with many long ids is refused by the path of one, in a heavy body too", async () => {
+  const calls = Array(11).fill({ id: "x".repeat(16_001), arguments: "x".repeat(16_001) });
+  for (const text of ["", "x".repeat(1_100_000)]) {
+    const read = async (sending: unknown) => {
+      const body = request([bytes(JSON.stringify(sending))]);
+      const limits = { heavy: heavy(), who: "one", reading: {} };
+      return await (await readJson(sent(body), 2_000_000, limits)).value();
+    };
+    assert.equal((await rejection(read({ text, calls }))).param, "calls[10].id");
+    const few = { text, calls: calls.slice(1) };
+    assert.deepEqual(await read(few), few);
+  }
+});

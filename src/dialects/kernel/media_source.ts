@@ -87,9 +87,12 @@ export function dataUrl(mimeType: string, data: string): string {
   return `data:${mimeType};base64,${data}`;
 }
 
-/** Lower case, without parameters, with the common misspelling corrected. */
+/**
+ * Lower case, without parameters, with the common misspelling corrected. No type has more than 255
+ * characters, and looking up long texts is slow (see `maxNameUnits`).
+ */
 export function plainMime(mimeType: string): string {
-  const plain = mimeType.split(";")[0]!.trim().toLowerCase();
+  const plain = mimeType.split(";")[0]!.trim().slice(0, 255).toLowerCase();
   return plain === "image/jpg" ? "image/jpeg" : plain;
 }
 

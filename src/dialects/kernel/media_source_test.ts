@@ -39,4 +39,5 @@ Deno.test("what is no base64 is refused", () => {
   for (const text of ["a", "a*b=", "%zz"]) assert.equal(standardBase64(text), undefined, text);
   assert.equal(mediaSource("data:image/png;base64"), undefined);
   assert.equal(plainMime(" Text/HTML ; charset=utf-8"), "text/html");
+  assert.equal(plainMime("text/" + "x".repeat(20_000)).length, 255);
 });

@@ -1,4 +1,4 @@
-import { sha256Hex } from "../../base/hash.ts";
+import { sha256Hex, shortKey } from "../../base/hash.ts";
 
 export interface NamespacedName {
   namespace: string;
@@ -40,10 +40,10 @@ export class FlatNames {
   }
 
   #assign(wanted: string, own: CallerToolName): string {
-    const key = "namespace" in own ? JSON.stringify([own.namespace, own.name]) : wanted;
+    const key = shortKey("namespace" in own ? JSON.stringify([own.namespace, own.name]) : wanted);
     const existing = this.#flat.get(key);
     if (existing !== undefined) return existing;
-    const flat = this.#free(wanted, key);
+    const flat = this.#free(shortKey(wanted), key);
     this.#taken.add(flat);
     this.#flat.set(key, flat);
     this.namespaces[flat] = own;

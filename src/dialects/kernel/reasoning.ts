@@ -47,5 +47,7 @@ const sentinels: ReadonlySet<string> = new Set(
  * gateway's stored one is restored.
  */
 export function carriedSignature(value: string | undefined): string | undefined {
-  return value === undefined || value === "" || sentinels.has(value) ? undefined : value;
+  if (value === undefined || value === "") return undefined;
+  // Looking up long texts is slow (see `maxNameUnits`), and signatures may be long.
+  return value.length < 100 && sentinels.has(value) ? undefined : value;
 }
