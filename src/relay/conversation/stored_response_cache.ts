@@ -1,3 +1,4 @@
+import { shortKey } from "../../base/hash.ts";
 import { pushAll } from "../../base/lists.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type SetTimer, within } from "../../base/deadline.ts";
@@ -225,5 +226,5 @@ function responseKey(accountId: number, responseId: string): string {
 }
 
 function reasoningKey(accountId: number, callId: string): string {
-  return `${accountId}/reasoning/${callId}`;
+  return shortKey(`${accountId}/reasoning/${callId}`);
 }

@@ -1,3 +1,4 @@
+import { shortKey } from "../../../../base/hash.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 interface KnownCall {
@@ -29,7 +30,7 @@ export class CallIndexes {
     this.#highest = Math.max(this.#highest, index);
     // The first id of a call stays.
     const id = this.#calls.get(index)?.id ?? asString(call.id);
-    if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(id, index);
+    if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(shortKey(id), index);
     if (isUnsupported(call)) this.#unsupported.add(index);
     if (this.#unsupported.has(index)) return undefined;
     this.#last = index;
@@ -60,7 +61,7 @@ export class CallIndexes {
   }
 
   #withId(id: string): number | undefined {
-    const index = this.#byId.get(id);
+    const index = this.#byId.get(shortKey(id));
     return index !== undefined && this.#calls.get(index)?.id === id ? index : undefined;
   }
 

@@ -1,5 +1,5 @@
 import type { Citation, SearchWork } from "../../../kernel/canonical.ts";
-import { sha256Hex } from "../../../../base/hash.ts";
+import { sha256Hex, shortKey } from "../../../../base/hash.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
@@ -23,9 +23,9 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
     });
   });
   // Sources without a passage count too.
-  const cited = new Set(supported.map(({ url }) => url));
+  const cited = new Set(supported.map(({ url }) => shortKey(url)));
   const loose = chunks.flatMap((chunk): Citation[] =>
-    chunk && !cited.has(chunk.url) ? [{ ...chunk, start: undefined, end: undefined }] : []
+    chunk && !cited.has(shortKey(chunk.url)) ? [{ ...chunk, start: undefined, end: undefined }] : []
   );
   return [...supported, ...loose, ...recitations(candidate.citationMetadata, offset)];
 }
@@ -79,8 +79,11 @@ export function writeGrounding(
 
 function writeCitations(citations: readonly Citation[], text: string): Record<string, unknown> {
   const first = new Map<string, Citation>();
-  for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
-  const indexes = new Map([...first.keys()].map((url, index) => [url, index]));
+  for (const one of citations) {
+    const key = shortKey(one.url);
+    if (!first.has(key)) first.set(key, one);
+  }
+  const indexes = new Map([...first.keys()].map((key, index) => [key, index]));
   const bytes = byteReader(text);
   // The whole text may be cited repeatedly: all excerpts together are limited to four times its
   // length.
@@ -94,13 +97,13 @@ function writeCitations(citations: readonly Citation[], text: string): Record<st
   for (const { url, start, end } of citations) {
     if (start === undefined || end === undefined) continue;
     const last = tied.at(-1);
-    const index = indexes.get(url)!;
+    const index = indexes.get(shortKey(url))!;
     if (last?.start !== start || last.end !== end) tied.push({ start, end, indices: [index] });
     else if (!last.indices.includes(index)) last.indices.push(index);
   }
   return {
-    groundingChunks: [...first].map(([uri, { title }]) => {
-      return { web: { uri, ...(title === undefined ? {} : { title }) } };
+    groundingChunks: [...first.values()].map(({ url, title }) => {
+      return { web: { uri: url, ...(title === undefined ? {} : { title }) } };
     }),
     groundingSupports: tied.map(({ start, end, indices }) => ({
       segment: {

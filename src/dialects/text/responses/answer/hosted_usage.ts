@@ -1,3 +1,4 @@
+import { shortKey } from "../../../../base/hash.ts";
 import type { HostedCounts, Usage } from "../../../../shared/usage.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import {
@@ -55,7 +56,7 @@ function containers(output: readonly JsonRecord[]): number {
   const ids = runs.map((run) =>
     asString(run.container_id) ?? asString(asRecord(run.environment).container_id)
   );
-  return new Set(ids).size;
+  return new Set(ids.map((id) => id && shortKey(id))).size;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { shortKey } from "../../../../base/hash.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isSearchOfX } from "../request/offered_tools.ts";
@@ -69,9 +70,10 @@ export class OutputReader {
     for (const { reader } of this.#items) reader.close(events);
   }
 
-  #find(type: string, itemId: unknown, event: JsonRecord, item: JsonRecord = {}): ItemReader {
+  #find(longType: string, itemId: unknown, event: JsonRecord, item: JsonRecord = {}): ItemReader {
+    const type = shortKey(longType);
     const id = asString(itemId);
-    const idKey = id === undefined ? undefined : `${type} ${id}`;
+    const idKey = id === undefined ? undefined : shortKey(`${type} ${id}`);
     const named = idKey === undefined ? undefined : this.#byId.get(idKey);
     if (named) return named.reader;
     const index = typeof event.output_index === "number"
