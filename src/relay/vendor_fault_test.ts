@@ -315,6 +315,13 @@ for (const [message, leak] of secrets) {
   });
 }
 
+Deno.test("a vendor's error code is logged only if it is a name", () => {
+  for (const code of ["insufficient quota", "a\nb", "a\r", "a\u2028", "say-it", "x".repeat(61)]) {
+    assert.equal(faultOf({ status: 500, code }).note, "vendor status 500, code unreadable");
+  }
+  assert.match(faultOf({ status: 500, code: "bad.code_1" }).note!, /, code bad\.code_1$/);
+});
+
 Deno.test("an ordinary message is passed on as it is, a huge one is cut", () => {
   const plain = "messages.1: `tool_use` ids were found without `tool_result` blocks";
   assert.equal(faultOf({ status: 400, message: plain }).message, plain);
