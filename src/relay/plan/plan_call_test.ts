@@ -208,10 +208,8 @@ Deno.test("a web search goes to the endpoint where the model can search", async 
   const search = await planned(searched);
   assert.deepEqual([search.upstream.name, search.losses], ["responses", []]);
   assert.match(search.requestText, /"tools":\[\{"type":"web_search"/);
-  assert.equal(
-    (await planned({ ...searched, tools: [] } as typeof searched)).upstream.name,
-    "chat",
-  );
+  const { tools: _, ...plain } = searched;
+  assert.equal((await planned(plain)).upstream.name, "chat");
   const ownPlan = async (vendor: string, model: string, more: object) => {
     const body = { model, messages: [{ role: "user", content: "Go" }], ...more };
     const own = { dialect: "chat", vendor } as const;

@@ -58,16 +58,16 @@ export function writeUsage(usage: Usage): Record<string, unknown> {
     ...details("promptTokensDetails", usage.input, usage.audioInput, usage.imageInput),
     ...details("cacheTokensDetails", usage.cacheRead ?? 0, usage.cachedAudioInput, undefined),
     ...details("candidatesTokensDetails", visible, usage.audioOutput, usage.imageOutput),
-    ...optionalField("serviceTier", ownTier(usage.serviceTier ?? "")),
+    ...optionalField("serviceTier", ownTier(usage.serviceTier)),
   };
 }
 
 const ownTiers: ReadonlySet<string> = new Set(["standard", "flex", "priority"]);
 
 /** Returns Google's name of a service tier; undefined if it has none. */
-export function ownTier(tier: string): string | undefined {
-  const name = tier === "default" ? "standard" : tier;
-  return ownTiers.has(name) ? name : undefined;
+export function ownTier(tier: string | undefined): string | undefined {
+  if (tier === "default") return "standard";
+  return tier !== undefined && ownTiers.has(tier) ? tier : undefined;
 }
 
 /** Returns the tokens of one modality; undefined if the vendor doesn't list it. */
