@@ -281,6 +281,9 @@ onPostgres("periods of long ago are swept while leases of theirs are renewed", a
     () => store.sweep(60, noon),
     () => store.renew(held, 60),
   );
+  const left = await database.query("select budget_id from budget_periods");
+  assert.deepEqual(left, [{ budget_id: "b" }]);
+  await store.sweep(60, noon);
   assert.deepEqual(await database.query("select from budget_periods"), []);
 });
 
@@ -303,6 +306,7 @@ onPostgres("a call holds against a budget that was removed while it is swept", a
     () => store.take(wanted, { atMost: 1n, now: noon }),
   );
   assert.equal((taken as LeaseTaken).grantedNanos, 5n);
+  await store.sweep(60, noon);
   assert.deepEqual(await database.query("select from budgets"), []);
 });
 
