@@ -272,8 +272,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
 
   /** Refuses the calls that aren't covered even by all that is left. */
   #refuseUncovered(availableNanos: bigint): void {
-    const returningNanos = this.#returns.reduce((sum, { amountNanos }) => sum + amountNanos, 0n);
-    const leftNanos = availableNanos + returningNanos + this.lease.freeNanos(this.nowMs);
+    const leftNanos = availableNanos + this.lease.freeNanos(this.nowMs);
     this.refuse((boundNanos) => {
       if (boundNanos <= leftNanos) return undefined;
       this.#releasesSurplus = true;
@@ -292,12 +291,11 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   }
 
   async #release(back: LeaseReturn<Id>): Promise<void> {
-    const availableNanos = await this.#deps.store.release(back).catch(async (thrown) => {
-      // The store may be there for the calls that wait: only this transaction may have failed.
-      const { waiting, nowMs } = this;
-      if (isStoreAway(thrown) && waiting.length > 0) {
-        await this.#take(this.#leaseRequest(this.lease.demand(waiting, nowMs), nowMs));
-      }
+    const { store } = this.#deps;
+    const availableNanos = await store.release(back).catch((thrown) => {
+      // Only this transaction may have failed, and calls wait. It isn't known whether it did, so
+      // they can't go first: the store may remember only a lease's last operation.
+      if (isStoreAway(thrown) && this.waiting.length > 0) return store.release(back);
       throw thrown;
     });
     this.#returns = this.#returns.filter((one) => one !== back);

@@ -167,18 +167,21 @@ Deno.test("a request that always fails is not repeated, so the calls after it ar
   }
 });
 
-Deno.test("a call is served although a return fails, and not refused for credit that is to go back", async () => {
+Deno.test("a call is served although a return of credit fails once", async () => {
+  let tries = 0;
   const { balances, store } = await setUp(usd, {
-    over: () => ({ release: () => Promise.reject(new Fault("store_unavailable")) }),
+    over: ({ release }) => ({
+      release: (back) =>
+        tries++ === 0 ? Promise.reject(new Fault("store_unavailable")) : release(back),
+    }),
   });
   await balances.reserve(account, cent);
   await settleDown();
   balances.recall(account);
   assert.equal((await balances.reserve(account, cent)).reservedNanos, cent);
-  const left = usd - 2n * cent;
-  assert.ok(store.left(account) < left, "the rest is to go back");
-  await assert.rejects(balances.reserve(account, left), { code: "store_unavailable" });
-  await assert.rejects(balances.reserve(account, left + 1n), { code: "insufficient_credits" });
+  assert.equal(tries, 2);
+  await balances.close();
+  assert.equal(store.left(account), usd - 2n * cent);
 });
 
 Deno.test("where hardly anything is left nothing is asked for ahead of need", async () => {

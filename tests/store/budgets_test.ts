@@ -6,6 +6,7 @@ import { correctBudgetCharges } from "../../src/budgets/store/budget_charges.ts"
 import { createBudgetLeases, lockPeriods } from "../../src/budgets/store/budget_leases.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import type { Database } from "../../src/database/database.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { erase, request } from "./erasing.ts";
 import { budgetProcess, burstOf, isOverBudget, noon } from "./budget_process.ts";
@@ -40,6 +41,36 @@ eachDatabase(
     await one.set(other, "app:shop", "month", 5000n);
     await one.call({ accountId: other, app: "shop", userId: "ann", nanos: 1000n });
     assert.deepEqual(await one.spent(), [100n, 10n, 4n, 2000n]);
+  },
+);
+
+eachDatabase(
+  "what goes back to a budget goes back once, though its answer is lost while a call waits",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const call = { accountId, nanos: 200_000n };
+    let untilLost = Infinity;
+    let waiting: Promise<unknown> | undefined;
+    const one = await budgetProcess({
+      ...database,
+      async transaction(work) {
+        const answer = await database.transaction(work);
+        if (--untilLost > 0) return answer;
+        untilLost = Infinity;
+        waiting = one.begin(call);
+        throw new Fault("store_unavailable");
+      },
+    });
+    await one.set(accountId, "account", "day", 1_000_000n);
+    await one.begin(call);
+    assert.deepEqual(await one.held(), [250_000n]);
+    // The second transaction gives back what was leased ahead under the higher limit.
+    untilLost = 2;
+    await one.set(accountId, "account", "day", 900_000n);
+    await one.budgetHolds.tick();
+    await waiting;
+    await one.budgetHolds.close();
+    assert.deepEqual(await one.held(), [400_000n]);
   },
 );
 
