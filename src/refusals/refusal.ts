@@ -69,12 +69,12 @@ export interface RefusalPageQuery extends RefusalSpan, RefusalFilter {
 export interface RefusalStore {
   /**
    * Adds both in one transaction; if another session has locked an account, in one for each. Returns
-   * the accounts of which nothing was added.
+   * the accounts of which nothing was added, and why.
    */
   add(
     rows: readonly RefusedRequest[],
     counts: readonly RefusalCount[],
-  ): Promise<ReadonlySet<number>>;
+  ): Promise<ReadonlyMap<number, unknown>>;
   /** The latest first. */
   list(query: RefusalPageQuery): Promise<RefusalRow[]>;
   /**

@@ -2,7 +2,6 @@ import type { Clock } from "../base/clock.ts";
 import { type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import { ownText } from "../base/own_text.ts";
-import { Fault } from "../shared/fault.ts";
 import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
 
 /** Records refused requests without waiting for the database. */
@@ -109,7 +108,7 @@ class Recorder implements RefusalRecorder {
       });
       this.#lost = 0;
     }
-    let left: ReadonlySet<number>;
+    let left: ReadonlyMap<number, unknown>;
     try {
       left = await this.store.add(rows, counts);
     } catch (thrown) {
@@ -119,7 +118,7 @@ class Recorder implements RefusalRecorder {
     if (left.size === 0) return;
     const isLeft = ({ accountId }: { accountId: number }) => left.has(accountId);
     this.#putBack(rows.filter(isLeft), counts.filter(isLeft));
-    throw new Fault("store_unavailable", { note: "another session has locked an account" });
+    throw [...left.values()].at(-1);
   }
 
   #putBack(rows: readonly RefusedRequest[], counts: readonly RefusalCount[]): void {

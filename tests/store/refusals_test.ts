@@ -8,6 +8,7 @@ import type {
 } from "../../src/refusals/refusal.ts";
 import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { createRefusals } from "../../src/refusals/wire.ts";
 import type { Database } from "../../src/database/database.ts";
 import { systemClock } from "../../src/base/clock.ts";
@@ -183,6 +184,25 @@ eachDatabase(
   },
 );
 
+Deno.test("a store that is away while accounts are tried one by one is not asked for each", async () => {
+  const away = new Fault("store_unavailable", { note: "away" });
+  const locked = Object.assign(new Error("locked"), { code: "55P03" });
+  const failing: unknown[] = [locked, locked, new Error("a row is refused"), undefined, away];
+  const transaction = () => {
+    const thrown = failing.shift();
+    return thrown === undefined ? Promise.resolve() : Promise.reject(thrown);
+  };
+  const recorder = createRefusalRecorder({
+    store: createRefusalStore({ transaction } as unknown as Database),
+    ...{ clock: systemClock, log: silent },
+  });
+  for (const account of [1, 2, 3, 4, 5]) recorder.note(refusal(account));
+  const perAccount = recorder.waiting / 5;
+  await assert.rejects(recorder.flush(), (thrown: unknown) => thrown === away);
+  assert.equal(recorder.waiting, 4 * perAccount, "all but the third's wait");
+  assert.deepEqual(failing, []);
+});
+
 Deno.test("while the store is away memory is bounded, and uncounted refusals are reported", async () => {
   const added: [readonly RefusedRequest[], readonly RefusalCount[]][] = [];
   const told: number[] = [];
@@ -194,7 +214,7 @@ Deno.test("while the store is away memory is bounded, and uncounted refusals are
         added.push(batch);
         begun.resolve();
         await away.promise;
-        return new Set();
+        return new Map();
       },
     },
     clock: { monotonicMs: () => 0 },

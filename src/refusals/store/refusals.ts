@@ -1,6 +1,7 @@
 import type { Database, SqlRow } from "../../database/database.ts";
 import { isLockTimeout } from "../../database/postgres/faults.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { isStoreAway } from "../../shared/fault.ts";
 import {
   type RefusalCount,
   refusalDimensions,
@@ -20,7 +21,7 @@ export function createRefusalStore(database: Database): RefusalStore {
     async add(rows, counts) {
       try {
         await add(database, rows, counts);
-        return new Set();
+        return new Map();
       } catch (thrown) {
         if (!isLockTimeout(thrown)) throw thrown;
         return await addApart(database, rows, counts);
@@ -97,18 +98,27 @@ function add(
   });
 }
 
-/** Adds each account's by themselves; returns the accounts for which that failed. */
+/**
+ * Adds each account's by themselves, until the store is away. Returns the accounts of which nothing
+ * was added, and why.
+ */
 async function addApart(
   database: Database,
   rows: readonly RefusedRequest[],
   counts: readonly RefusalCount[],
-): Promise<Set<number>> {
+): Promise<Map<number, unknown>> {
   const rowsOf = Map.groupBy(rows, ({ accountId }) => accountId);
   const countsOf = Map.groupBy(counts, ({ accountId }) => accountId);
-  const left = new Set<number>();
+  const left = new Map<number, unknown>();
+  let away: unknown;
   for (const account of new Set([...rowsOf.keys(), ...countsOf.keys()])) {
-    await add(database, rowsOf.get(account) ?? [], countsOf.get(account) ?? [])
-      .catch(() => left.add(account));
+    try {
+      if (away !== undefined) throw away;
+      await add(database, rowsOf.get(account) ?? [], countsOf.get(account) ?? []);
+    } catch (thrown) {
+      left.set(account, thrown);
+      if (isStoreAway(thrown) && !isLockTimeout(thrown)) away = thrown;
+    }
   }
   return left;
 }
