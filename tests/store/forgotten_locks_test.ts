@@ -8,6 +8,7 @@ import { type Database, noLockLimit, type SqlRow } from "../../src/database/data
 import { migrate } from "../../src/database/migrate.ts";
 import { parseMigration } from "../../src/database/migration_file.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { createEvalWork } from "../../src/evals/store/eval_work.ts";
 import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { createRateBuckets } from "../../src/rate_limits/store/rate_buckets.ts";
@@ -244,6 +245,31 @@ onImpatient("the refund of a call waits for the locked account", async (database
   await refunded;
   assert.deepEqual(await other.query("select note from ledger_entries"), [{ note: "twice" }]);
 });
+
+onImpatient(
+  "what an evaluation's calls cost is counted once it is unlocked",
+  async (database, other) => {
+    const world = await openEvalWorld(database);
+    await world.store(1);
+    const id = await world.create();
+    const analytics = createAnalyticsStore(database);
+    const work = createEvalWork(database, { workerId: "one", analytics });
+    const run = await work.claim({ runs: [], accounts: [] });
+    const [item] = await work.items(run!, -1, 1);
+    const { counted } = await other.transaction(async (tx) => {
+      await tx.query("select from eval_runs for update");
+      const counted = Promise.all([
+        work.countTry(run!, item!, { costNanos: 1n, unpricedCalls: 0 }),
+        work.countCalls(run!, item!, [{ costNanos: 2n, unpricedCalls: 0, transactionId: "t" }]),
+      ]);
+      counted.catch(() => {});
+      assert.equal(await within(700, counted, "late"), "late");
+      return { counted };
+    });
+    await counted;
+    assert.equal((await world.run(id)).counts.costNanos, 3n);
+  },
+);
 
 onPostgres("a locked run of an evaluation asks for no answer twice", async (database) => {
   const world = await openEvalWorld(database);
