@@ -293,8 +293,7 @@ class BalanceQueue<Id> extends LeaseQueue<bigint, Reservation> {
   async #release(back: LeaseReturn<Id>): Promise<void> {
     const { store } = this.#deps;
     const availableNanos = await store.release(back).catch((thrown) => {
-      // Only this transaction may have failed, and calls wait. It isn't known whether it did, so
-      // they can't go first: the store may remember only a lease's last operation.
+      // Only this transaction may have failed, and calls wait. They can't go first (`LeaseStore`).
       if (isStoreAway(thrown) && this.waiting.length > 0) return store.release(back);
       throw thrown;
     });

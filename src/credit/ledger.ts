@@ -87,7 +87,8 @@ export interface LedgerGap {
 
 /**
  * A store of balances that processes lease parts of. Throws `Fault("store_unavailable")` when it
- * can't be reached.
+ * can't be reached; what it did is then unknown. Only a lease's last operation is recognised when it
+ * is repeated, so nothing else may be taken from the lease or given back before.
  */
 export interface LeaseStore<Id> {
   /** Takes credit in one conditional write. */

@@ -165,7 +165,7 @@ const mediaStart =
 /** Upper bound of the tokens that vendors themselves add to a request. */
 export const vendorOverheadTokens = 1024;
 
-/** A unit beyond Latin. V8 stores most texts as bytes, and need not read those to know of none. */
+/** A unit beyond Latin. Texts that V8 stores as bytes have none, which it knows without reading. */
 const otherUnit = /[\u0300-\uffff]/;
 
 function quartersOf(unit: number): number {

@@ -24,7 +24,7 @@ export async function refundCharge(
 ): Promise<void> {
   const { accountId, transactionId, note, claim, settled } = call;
   if (claim && await isCharged(database, claim)) return;
-  // Its caller doesn't try for as long as a row may be locked.
+  // A row may be locked for longer than the caller tries.
   await whenUnlocked(() =>
     analytics.afterMain(async (tx) => {
       // Nobody may price the call again in between.
