@@ -199,4 +199,5 @@ Deno.test("a body with many long ids is refused by the path of one, in a heavy b
     const few = { text, calls: calls.slice(1) };
     assert.deepEqual(await read(few), few);
   }
+  await rested();
 });
