@@ -1,5 +1,5 @@
 import type { HeavyWork } from "./heavy_work.ts";
-import { JsonCount, maxNameUnits } from "./json_count.ts";
+import { JsonCount } from "./json_count.ts";
 import { parseInSteps } from "./parse_in_steps.ts";
 import type { Steps } from "./steps.ts";
 import type { ValueGate } from "./value_gate.ts";
@@ -10,7 +10,7 @@ export const jsonLimits = {
   depth: 128,
   members: 10_000,
   names: 50_000,
-  nameUnits: maxNameUnits,
+  longNames: 0,
 } as const;
 
 /** What it takes to process large bodies in turns with the work of other callers. */

@@ -6,8 +6,8 @@ export interface JsonLimits {
   readonly members: number;
   /** Distinct member names in all: each costs the engine many times its text. */
   readonly names: number;
-  /** UTF-16 units of a member name in the text; see `maxNameUnits`. */
-  readonly nameUnits?: number;
+  /** Member names of more than `maxNameUnits` in the text. */
+  readonly longNames?: number;
 }
 
 /**
@@ -60,6 +60,7 @@ export class JsonCount {
   readonly #few = new Set<number>();
   #seen: Uint32Array | undefined;
   #names = 0;
+  #longNames = 0;
 
   constructor(
     limits: JsonLimits,
@@ -179,7 +180,8 @@ export class JsonCount {
 
   #countName(units: number): void {
     this.#isName = false;
-    if (units > (this.#limits.nameUnits ?? Infinity)) this.excess = "nameUnits";
+    const { longNames = Infinity } = this.#limits;
+    if (units > maxNameUnits && ++this.#longNames > longNames) this.excess = "longNames";
     const bit = (this.#hash ^ this.#hash >>> 15) & (nameBits - 1);
     const isNew = this.#seen === undefined ? this.#isNewOfFew(bit) : setBit(this.#seen, bit);
     if (isNew && ++this.#names > this.#limits.names) this.excess = "names";

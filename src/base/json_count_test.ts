@@ -24,14 +24,19 @@ Deno.test("names are counted once each, few or many, in one piece or many", () =
   }
 });
 
-Deno.test("a name may be as long as the limit, in one piece or many", () => {
-  for (const [units, excess] of [[50, undefined], [51, "nameUnits"]] as const) {
+Deno.test("names above 16,000 characters are counted, in one piece or many", () => {
+  const cases = [[16_000, 0], [16_001, 0, "longNames"], [16_001, 2], [
+    16_001,
+    1,
+    "longNames",
+  ]] as const;
+  for (const [units, longNames, excess] of cases) {
     for (const name of ["n".repeat(units), '\\"'.repeat(24) + "n".repeat(units - 48)]) {
-      const text = `[{"a":"${name}${name}","${name}":0}]`;
-      for (const size of [1e9, 7, 1]) {
-        const count = new JsonCount({ ...wide, nameUnits: 50 });
+      const text = `[{"a":"${name}${name}","${name}":0,"b":{"${name}":1}}]`;
+      for (const size of [1e9, 7]) {
+        const count = new JsonCount({ ...wide, longNames });
         for (let at = 0; at < text.length; at += size) count.add(text.slice(at, at + size));
-        assert.equal(count.excess, excess, `${name} by ${size}`);
+        assert.equal(count.excess, excess, `${units}, ${longNames}, by ${size}`);
       }
     }
   }

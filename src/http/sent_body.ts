@@ -283,9 +283,9 @@ function tooMuch(excess: JsonExcess): Fault {
       return new Fault("invalid_value", {
         message: `The request body has more than ${most} different member names.`,
       });
-    case "nameUnits":
+    case "longNames":
       return new Fault("invalid_value", {
-        message: `The request body has a member name of more than ${most} characters.`,
+        message: "The request body has a member name of more than 16,000 characters.",
       });
     case "members":
       return new Fault("invalid_value", {

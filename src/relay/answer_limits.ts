@@ -1,4 +1,4 @@
-import { JsonCount, maxNameUnits } from "../base/json_count.ts";
+import { JsonCount, type JsonLimits } from "../base/json_count.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** The limits of a vendor's answer, or of one event of its stream. */
@@ -7,7 +7,8 @@ const answerLimits = {
   depth: 128,
   members: 100_000,
   names: 100_000,
-  nameUnits: maxNameUnits,
+  // A model that repeats itself may write one in a call's arguments.
+  longNames: 100,
 } as const;
 
 /** Shorter events are parsed uncounted. */
@@ -30,10 +31,11 @@ export function eventExcess(data: string): Fault | undefined {
 }
 
 function excessOf(text: string, values: number = answerLimits.values): Fault | undefined {
-  const limits = { ...answerLimits, values };
+  const limits: JsonLimits = { ...answerLimits, values };
   const excess = new JsonCount(limits).add(text);
   if (excess === undefined) return undefined;
+  const what = excess === "longNames" ? "long member names" : excess;
   return new Fault("upstream_invalid_response", {
-    note: `an answer with more than ${limits[excess]} ${excess}`,
+    note: `an answer with more than ${limits[excess]} ${what}`,
   });
 }

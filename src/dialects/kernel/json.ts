@@ -1,5 +1,5 @@
 import { parseExactly } from "../../base/exact_json.ts";
-import { JsonCount, maxNameUnits } from "../../base/json_count.ts";
+import { JsonCount } from "../../base/json_count.ts";
 
 /** JSON of unknown shape: vendors' answers and callers' open objects. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
@@ -100,7 +100,7 @@ const limits = {
   depth: 128,
   members: 10_000,
   names: 10_000,
-  nameUnits: maxNameUnits,
+  longNames: 0,
 } as const;
 
 /**
