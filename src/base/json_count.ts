@@ -123,7 +123,7 @@ export class JsonCount {
     let at = from;
     if (this.#isEscaped && at < length) {
       this.#isEscaped = false;
-      at++;
+      this.#addToHash(piece.charCodeAt(at++));
     }
     const end = this.#isName ? this.#hashName(piece, at) : this.#seekQuote(piece, at);
     if (end < 0) return length;
@@ -139,11 +139,16 @@ export class JsonCount {
     for (; at < piece.length; at++) {
       const code = piece.charCodeAt(at);
       if (code === quote) return at + 1;
-      this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
-      if (code === backslash) at++;
+      this.#addToHash(code);
+      if (code !== backslash) continue;
+      if (++at === piece.length) this.#isEscaped = true;
+      else this.#addToHash(piece.charCodeAt(at));
     }
-    if (at > piece.length) this.#isEscaped = true;
     return -1;
+  }
+
+  #addToHash(code: number): void {
+    this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
   }
 
   /** The same for string values, which are skipped. */

@@ -24,6 +24,18 @@ Deno.test("names are counted once each, few or many, in one piece or many", () =
   }
 });
 
+Deno.test("names that differ only behind a backslash count as different, in any pieces", () => {
+  const text = JSON.stringify({ "a\n": 0, "a\t": 0, "a\\": 0, 'a"': 0, "a": 0 });
+  for (let size = 1; size <= text.length; size++) {
+    const excess = (names: number) => {
+      const count = new JsonCount({ ...wide, names }, undefined, 7);
+      for (let at = 0; at < text.length; at += size) count.add(text.slice(at, at + size));
+      return count.excess;
+    };
+    assert.deepEqual([excess(5), excess(4)], [undefined, "names"], `by ${size}`);
+  }
+});
+
 Deno.test("names above 16,000 characters are counted, in one piece or many", () => {
   const cases = [[16_000, 0], [16_001, 0, "longNames"], [16_001, 2], [
     16_001,
