@@ -1,9 +1,11 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
+import { sha256Hex } from "../../../../base/hash.ts";
 import { finish } from "../../../../base/steps.ts";
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import { answerPart } from "../answer/encode_parts.ts";
 import { generate } from "../mod.ts";
+import { callMark } from "./call_mark.ts";
 
 const call = (id: string): AnswerPart => ({
   ...{ kind: "tool-call", id, name: "read", text: "{}", custom: false },
@@ -62,4 +64,14 @@ Deno.test("a call that Google signed keeps its signature, and one without an id 
   assert.ok(!("thoughtSignature" in answerPart(call(""))!));
   const { calls } = callsOf({ functionCall: { name: "read" }, thoughtSignature: "c2ln" });
   assert.deepEqual("opaque" in calls[0]! && calls[0].opaque, opaque);
+});
+
+Deno.test("a long id in a mark is looked up by its hash", () => {
+  const id = "x".repeat(20_000);
+  const { calls, results } = callsOf({
+    functionCall: { name: "read", args: {} },
+    thoughtSignature: callMark(id),
+  });
+  assert.ok("id" in calls[0]! && calls[0].id === sha256Hex(id));
+  assert.ok("callId" in results[0]! && results[0].callId === sha256Hex(id));
 });

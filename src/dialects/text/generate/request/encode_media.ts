@@ -1,3 +1,4 @@
+import { shortKey } from "../../../../base/hash.ts";
 import type { Loss, MediaPart } from "../../../kernel/canonical_request.ts";
 import { loseMediaFields } from "../../../kernel/media_source.ts";
 import { isOwnFile, staysAddress } from "../media.ts";
@@ -18,7 +19,7 @@ export function mediaPart(
     return undefined;
   }
   const hasLevel = part.kind === "image" && generation >= 3;
-  const level = hasLevel ? resolutions.get(part.detail ?? "") : undefined;
+  const level = hasLevel ? resolutions.get(shortKey(part.detail ?? "")) : undefined;
   loseMediaFields(part, { name: false, detail: level !== undefined }, losses);
   return { ...data, ...(level === undefined ? {} : { mediaResolution: { level } }) };
 }
