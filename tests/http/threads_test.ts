@@ -418,3 +418,21 @@ Deno.test("a wrong thread is an error that names the field", async () => {
   assert.equal(empty.status, 400);
   assert.match(empty.json.error.message, /^messages: expected at least 1 item/);
 });
+
+/** The body of a call with it is processed in steps, and released before the answer. */
+const megabyte = "Why? ".repeat(210_000);
+
+Deno.test("large calls begin and continue a thread", async () => {
+  world().play(callingTool(() => undefined));
+  const messages = [{ role: "user", content: megabyte }];
+  const first = await ask({ messages, thread: create });
+  assert.equal(first.status, 200, first.text.slice(0, 300));
+  const second = await ask({ messages, thread: goOn(first.json.id) });
+  assert.equal(second.status, 200, second.text.slice(0, 300));
+  const third = await ask({
+    messages: [{ role: "user", content: "?" }],
+    thread: goOn(second.json.id),
+  });
+  assert.equal(third.status, 200, third.text.slice(0, 300));
+  assert.equal(JSON.parse(world().last().body).messages.length, 5);
+});

@@ -34,7 +34,7 @@ export const messages: Dialect = {
   mustInline,
   resendRules: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   labelFields: ["metadata"],
-  answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
+  answerFields: ["metadata", "model", "stream", "thread", "tool_choice", "tools"],
   usageMember: "usage",
   readRawUsage: (raw) => readUsage(raw),
   decodeAnswer,
