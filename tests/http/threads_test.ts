@@ -436,3 +436,32 @@ Deno.test("large calls begin and continue a thread", async () => {
   assert.equal(third.status, 200, third.text.slice(0, 300));
   assert.equal(JSON.parse(world().last().body).messages.length, 5);
 });
+
+Deno.test("each turn of a long thread may have a few long ids, all together no more than a call", async () => {
+  world().play(callingTool(() => undefined));
+  const turn = (text: string, ids: number) => {
+    const long = Array.from({ length: ids }, (_, at) => `${text[0]}${at}${"i".repeat(16_000)}`);
+    return [
+      { role: "user", content: text },
+      {
+        role: "assistant",
+        content: long.map((id) => ({ type: "tool_use", id, name: "f", input: {} })),
+      },
+      {
+        role: "user",
+        content: long.map((id) => ({ type: "tool_result", tool_use_id: id, content: "x" })),
+      },
+    ];
+  };
+  const first = await ask({ messages: turn(megabyte, 3), thread: create });
+  assert.equal(first.status, 200, first.text.slice(0, 300));
+  const thread = goOn(first.json.id);
+  const second = await ask({ messages: turn("Two?", 2), thread });
+  assert.equal(second.status, 200, second.text.slice(0, 300));
+  const third = await ask({ messages: turn("Two?", 3), thread });
+  assert.equal(third.status, 400);
+  assert.match(
+    third.json.error.message,
+    /^messages\[6\]\.content\[1\]\.tool_use_id: expected at most/,
+  );
+});
