@@ -11,7 +11,6 @@ import type {
 } from "../../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
-import { isSearchType } from "../../dialects/kernel/web_search.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
@@ -87,8 +86,7 @@ export async function planCall(
   const { compacts, lacksExtensions, dialects } = request.target.vendor;
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
     (lacksExtensions && dialect.hasExtensions?.(request.body));
-  const searches = upstream === undefined && searchesElsewhere(deps, request, first!);
-  if (first === dialect.name && !isEmulated && !searches) {
+  if (first === dialect.name && !isEmulated) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
   }
@@ -98,7 +96,7 @@ export async function planCall(
   checkSettings(read);
   // Before an encoder finds that what is left of a message is empty.
   enforceTranslationMode(read.unsupported, mode);
-  const isMoved = (first !== dialect.name || searches) && dialects.includes(dialect.name);
+  const isMoved = first !== dialect.name && dialects.includes(dialect.name);
   const decoded = isMoved ? withoutReasoningSummaries(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
@@ -179,17 +177,6 @@ function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest
 function withoutReasoningSummaries(request: CanonicalRequest): CanonicalRequest {
   const { reasoning } = request;
   return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
-}
-
-/** Whether a call asks for a web search, which the model has at another endpoint of its vendor only. */
-function searchesElsewhere(deps: PlanDeps, request: PlanRequest, first: DialectName): boolean {
-  const { dialect, body, hosted, target: { vendor } } = request;
-  const canSearch = (name: DialectName) => targetOf(deps, request, name).webSearch !== undefined;
-  const isThere = (name: DialectName) => !deps.learned.isMissing(vendor.label, name);
-  if (vendor.dialects.length < 2 || canSearch(first)) return false;
-  const { tools } = hosted ?? dialect.hostedWork(body);
-  return tools.some(({ name }) => name === "web_search_options" || isSearchType(name)) &&
-    vendor.dialects.some((name) => isThere(name) && canSearch(name));
 }
 
 /** Puts endpoints where the model can search the web before those where it can't, as at xAI. */

@@ -210,22 +210,6 @@ Deno.test("a web search goes to the endpoint where the model can search", async 
   assert.match(search.requestText, /"tools":\[\{"type":"web_search"/);
   const { tools: _, ...plain } = searched;
   assert.equal((await planned(plain)).upstream.name, "chat");
-  const ownPlan = async (vendor: string, model: string, more: object) => {
-    const body = { model, messages: [{ role: "user", content: "Go" }], ...more };
-    const own = { dialect: "chat", vendor } as const;
-    const { upstream, losses, sameDialect } = await planCall(
-      deps,
-      requestOf(body, 1, "managed", own),
-    );
-    return [upstream.name, sameDialect, losses];
-  };
-  const options = { web_search_options: { search_context_size: "low" } };
-  const f = { type: "function", function: { name: "f" } };
-  for (const [vendor, model] of [["vendor-g", "grok-4"], ["vendor-b", "gpt-5.6-sol"]] as const) {
-    assert.deepEqual(await ownPlan(vendor, model, options), ["responses", false, []]);
-    assert.deepEqual(await ownPlan(vendor, model, { tools: [f] }), ["chat", true, []]);
-  }
-  assert.deepEqual(await ownPlan("vendor-b", "gpt-5-search-api", options), ["chat", true, []]);
 });
 
 Deno.test("a message with nothing but an unknown part is refused by the part's path", async () => {
