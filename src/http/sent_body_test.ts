@@ -191,9 +191,17 @@ Deno.test("a body with many long ids is refused by the path of one, in a heavy b
   const calls = Array(11).fill({ id: "x".repeat(16_001), arguments: "x".repeat(16_001) });
   for (const text of ["", "x".repeat(1_100_000)]) {
     const read = async (sending: unknown) => {
-      const body = request([bytes(JSON.stringify(sending))]);
       const limits = { heavy: heavy(), who: "one", reading: {} };
-      return await (await readJson(sent(body), 2_000_000, limits)).value();
+      const body = await readJson(
+        sent(request([bytes(JSON.stringify(sending))])),
+        2_000_000,
+        limits,
+      );
+      try {
+        return await body.value();
+      } finally {
+        body.release?.();
+      }
     };
     assert.equal((await rejection(read({ text, calls }))).param, "calls[10].id");
     const few = { text, calls: calls.slice(1) };
