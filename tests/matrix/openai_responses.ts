@@ -70,14 +70,19 @@ export function openaiResponses({ url, key }: Address): Library {
   };
 }
 
-async function toolTurns(client: OpenAI, params: Params): Promise<ToolTurns> {
-  const tools = toolNames.map((name) => ({
+/** The matrix's functions, as the responses dialect takes them. */
+export function responsesFunctions() {
+  return toolNames.map((name) => ({
     type: "function" as const,
     name,
     description: toolDescription(name),
     parameters: toolParameters,
     strict: true,
   }));
+}
+
+async function toolTurns(client: OpenAI, params: Params): Promise<ToolTurns> {
+  const tools = responsesFunctions();
   const input: ResponseInputItem[] = [{ role: "user", content: String(params.input) }];
   const turn = async () =>
     await client.responses.stream({ ...params, tools, input }).finalResponse();

@@ -5,7 +5,8 @@ import type { Response, ResponseInputItem } from "openai/resources/responses/res
 import { anyDatabase } from "../support/any_database.ts";
 import { sample } from "../support/sample.ts";
 import { shared, startSimulatedService, startTestService } from "../support/service.ts";
-import { toolDescription, toolNames, toolParameters, toolResult } from "./library.ts";
+import { toolParameters, toolResult } from "./library.ts";
+import { responsesFunctions } from "./openai_responses.ts";
 import { at } from "./raw_calls.ts";
 import { upstreamDialect, vendors } from "./vendors.ts";
 import { type Json, streamValues } from "./wire.ts";
@@ -155,13 +156,7 @@ onWays("with store false nothing is kept", async ({ path, model }) => {
 
 onWays("tool results alone continue a response", async ({ path, model }) => {
   const { responses } = client(path);
-  const tools = toolNames.map((name) => ({
-    type: "function" as const,
-    name,
-    description: toolDescription(name),
-    parameters: toolParameters,
-    strict: true,
-  }));
+  const tools = responsesFunctions();
   let answer: Response = await responses.stream({
     model,
     tools,
