@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import type { Secret } from "../base/secret.ts";
+import { maxEmailChars } from "../people/invitation.ts";
 import { type Identity, type Role, roles as allRoles } from "../people/person.ts";
 import type { FlowSecrets } from "./secrets.ts";
 
@@ -43,11 +44,40 @@ export class ProviderError extends Error {
   }
 }
 
-/** Returns options for a request to the provider: a deadline, and plain http only on loopback. */
+/**
+ * Returns options for a request to the provider: a deadline, a limit on its answer, and plain http
+ * only on loopback.
+ */
 export function requestOptions(address: string) {
   const { protocol, hostname } = new URL(address);
   const plain = protocol === "http:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  return { signal: AbortSignal.timeout(10_000), [oauth.allowInsecureRequests]: plain };
+  return {
+    signal: AbortSignal.timeout(10_000),
+    [oauth.customFetch]: fetchLimited,
+    [oauth.allowInsecureRequests]: plain,
+  };
+}
+
+/** The longest answer that is read, uncompressed. Configurations and lists of keys have a few KB. */
+const maxAnswerBytes = 1024 * 1024;
+
+/** Fetches an answer as a whole, up to the limit: the library reads and parses without one. */
+async function fetchLimited(
+  url: string,
+  init: oauth.CustomFetchOptions<string, unknown>,
+  fetchFrom = fetch,
+): Promise<Response> {
+  const { body, status, headers } = await fetchFrom(url, init as RequestInit);
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for await (const chunk of body ?? []) {
+    length += chunk.length;
+    if (length > maxAnswerBytes) {
+      throw new ProviderError("unreachable", "its answer is longer than 1 MiB", undefined);
+    }
+    chunks.push(chunk);
+  }
+  return new Response(body && new Blob(chunks), { status, headers });
 }
 
 /** Runs one exchange with the provider, and turns any error into a `ProviderError`. */
@@ -90,7 +120,20 @@ export function isVerified({ email_verified: says }: Readonly<Record<string, unk
 /** A rough check of an e-mail address; admits only characters that the database can store. */
 const isAddress = /^[^\s\p{Cc}\p{Cs}@]+@[^\s\p{Cc}\p{Cs}@]+$/u;
 
-/** Returns the person whom a provider's claims describe. */
+/**
+ * Returns an e-mail address in lower case, or null if it can't be one. An address with a letter that
+ * merely looks like another one's, such as the sign for kelvin, must not become that address.
+ */
+function readAddress(address = ""): string | null {
+  const isOne = address.length <= maxEmailChars && isAddress.test(address) &&
+    address === address.normalize("NFC");
+  return isOne ? address.toLowerCase() : null;
+}
+
+/** The longest `sub` (OpenID Connect Core 1.0 §2), which is also what the database's index holds. */
+const maxSubjectChars = 255;
+
+/** Returns the person whom a provider's claims describe. Throws `ProviderError`. */
 export function identityOf(
   issuer: string,
   subject: string,
@@ -101,8 +144,10 @@ export function identityOf(
     const value = claims[name];
     return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
   };
-  const address = text("email")?.toLowerCase();
-  const email = isVerified(claims) && address && isAddress.test(address) ? address : null;
+  if (subject.length > maxSubjectChars) {
+    throw new ProviderError("unreachable", "its id of the person is too long", undefined);
+  }
+  const email = isVerified(claims) ? readAddress(text("email")) : null;
   const name = text("name") ?? text("preferred_username") ?? text("login") ?? email ?? subject;
   const role = roles && roleOf(claims, roles);
   return { issuer, subject, email, name: name.slice(0, 200), ...(role ? { role } : {}) };

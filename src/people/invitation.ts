@@ -25,10 +25,13 @@ export function inviteeOf({ email }: Pick<Invitation, "email">): string {
   return email === "" ? "whoever has the link" : email;
 }
 
+/** The longest e-mail address (RFC 5321 §4.5.3.1.3, without its brackets). */
+export const maxEmailChars = 254;
+
 /** Returns the address in lower case; undefined if the text can't be an address. */
 export function readEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase();
   const [name = "", host = "", ...more] = email.split("@");
   const isOne = name !== "" && more.length === 0 && host.slice(1, -1).includes(".");
-  return email.length <= 254 && isOne && !/\s/.test(email) ? email : undefined;
+  return email.length <= maxEmailChars && isOne && !/\s/.test(email) ? email : undefined;
 }
