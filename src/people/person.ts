@@ -68,6 +68,9 @@ export function domainOf(email: string): string {
 /** Why a person can't be removed or their role changed. */
 export type Refusal = "not_found" | "last_owner";
 
+/** Builds the audit entry for a change of a member, whose invitation may have been withdrawn. */
+export type MemberAudit = (person: Person, isWithdrawn: boolean) => AuditNote;
+
 export interface Removed extends Person {
   revokedKeyIds: readonly string[];
 }
@@ -96,24 +99,27 @@ export interface PeopleStore {
     invitationId: string,
     audit?: (email: string) => AuditNote,
   ): Promise<string | undefined>;
-  /** Changes a person's role; an account keeps at least one owner. */
+  /**
+   * Changes a person's role, and withdraws an invitation of their address. An account keeps at least
+   * one owner.
+   */
   changeRole(
     accountId: number,
     personId: string,
     role: Role,
-    audit?: (person: Person) => AuditNote,
+    audit?: MemberAudit,
     /** Whether the person, as a viewer, sees payloads. */
     payloads?: boolean,
   ): Promise<Person | Refusal>;
   /**
-   * Removes a person from an account, and ends their sessions there. An account keeps at least one
-   * owner. With `revoked`, the keys that they created are revoked too, each with the audit entry
+   * Removes a person from an account, ends their sessions there and withdraws an invitation of their
+   * address. An account keeps at least one owner. With `revoked`, the keys that they created are revoked too, each with the audit entry
    * that it returns.
    */
   remove(
     accountId: number,
     personId: string,
-    audit?: (person: Person) => AuditNote,
+    audit?: MemberAudit,
     revoked?: (key: { name: string; prefix: string }) => AuditNote,
   ): Promise<Removed | Refusal>;
 }

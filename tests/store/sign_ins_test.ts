@@ -227,6 +227,41 @@ eachDatabase("who was removed is a stranger again", async (database) => {
   assert.equal(await people.changeRole(first.id, ben, "viewer"), "not_found");
 });
 
+eachDatabase("no invitation from before undoes a removal or a lower role", async (database) => {
+  const { first, second, clock, people, admit, invite } = await setUp(database);
+  const left = async () => (await people.invitations(first.id, clock.now())).map(({ id }) => id);
+  const notes: boolean[] = [];
+  const audit = ({ id }: { id: string }, isWithdrawn: boolean) => {
+    notes.push(isWithdrawn);
+    return {
+      ...{ accountId: first.id, actor: { personId: null, name: "ann" }, at: clock.now() },
+      ...{ action: "person.changed", subject: id, detail: "" },
+    };
+  };
+  await invite(first.id, "ann@example.com", "owner", "a");
+  const ann = personOf(await admit(identity("ann")));
+  // As the last owner she stays as she is, and so does her invitation.
+  await invite(first.id, "ann@example.com", "owner", "a again");
+  assert.equal(await people.remove(first.id, ann), "last_owner");
+  assert.deepEqual(await left(), ["invitation a again"]);
+  await invite(first.id, "ben@example.com", "owner", "b");
+  const ben = personOf(await admit(identity("ben")));
+  await invite(first.id, "ben@example.com", "owner", "b again");
+  await invite(second.id, "ben@example.com", "viewer", "b elsewhere");
+  await people.changeRole(first.id, ben, "viewer", audit);
+  assert.deepEqual(await left(), ["invitation a again"]);
+  const again = await admit(identity("ben"), { invitation: "b again" });
+  assert.deepEqual(again, { kind: "invitation_void" });
+  await people.changeRole(first.id, ben, "member", audit);
+  await invite(first.id, "ben@example.com", "owner", "b once more");
+  await people.remove(first.id, ben, audit);
+  assert.deepEqual(notes, [true, false, true]);
+  const stranger = await admit(identity("ben"), { invitation: "b once more" });
+  assert.deepEqual(stranger, { kind: "invitation_void" });
+  // Another account's invitation is its own.
+  assert.equal((await admit(identity("ben"), { invitation: "b elsewhere" })).kind, "admitted");
+});
+
 eachDatabase("what becomes of a member in one account leaves the others as they are", async (
   database,
 ) => {

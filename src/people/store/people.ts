@@ -1,5 +1,12 @@
-import type { Invitation, Membership, PeopleStore, Person, Refusal, Role } from "../person.ts";
-import type { AuditNote } from "../../audit/audit.ts";
+import type {
+  Invitation,
+  MemberAudit,
+  Membership,
+  PeopleStore,
+  Person,
+  Refusal,
+  Role,
+} from "../person.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { revokeKeysOf } from "../../keys/store/key_service.ts";
@@ -104,16 +111,22 @@ async function remove(
 
 /**
  * Changes a member under the account's lock: two owners can't remove each other at the same time.
+ * Withdraws an invitation of the member's address: it would undo the change.
  */
 function change(database: Database, accountId: number, personId: string, { staysOwner, audit }: {
   staysOwner: boolean;
-  audit: ((person: Person) => AuditNote) | undefined;
+  audit: MemberAudit | undefined;
 }, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
     // `no key`: whoever holds rows locked below may write an audit entry, which refers to the
     // account.
     await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
-    // Before the rows that refer to the person, in the same order as a sign-in.
+    // Before the person, and that before the rows that refer to them, as a sign-in does.
+    const invited = await tx.query(
+      `select i.id from invitations i join people p on p.email = i.email
+       where i.account_id = $1 and p.id = $2 for update of i`,
+      [accountId, personId],
+    );
     await tx.query("select id from people where id = $1 for update", [personId]);
     const [row] = await tx.query(
       `select p.id, p.email, p.name, m.role,
@@ -126,8 +139,10 @@ function change(database: Database, accountId: number, personId: string, { stays
     if (!row) return "not_found";
     if (row.role === "owner" && !staysOwner && Number(row.owners) <= 1) return "last_owner";
     await act(tx);
+    const ids = invited.map(({ id }) => String(id));
+    await tx.query("delete from invitations where id = any($1::text[])", [ids]);
     const person = readPerson(row);
-    await writeAudit(tx, audit?.(person));
+    await writeAudit(tx, audit?.(person, ids.length > 0));
     return person;
   });
 }

@@ -88,6 +88,8 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
+const withdrawn = "their invitation is withdrawn";
+
 async function remove(
   ctx: PageContext,
   form: Form,
@@ -97,7 +99,8 @@ async function remove(
   const removed = await ctx.people.remove(
     request.accountId,
     personId,
-    (person) => request.note("person.removed", nameOf(person)),
+    (person, isWithdrawn) =>
+      request.note("person.removed", nameOf(person), isWithdrawn ? withdrawn : ""),
     form.text("revoke_keys") === "yes"
       ? ({ name, prefix }) =>
         request.note("api_key.revoked", name, `${prefix}…, key of the removed person`)
@@ -149,7 +152,10 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
     request.accountId,
     request.param("id"),
     role,
-    (person) => request.note("person.role_changed", nameOf(person), `to ${roleText}`),
+    (person, isWithdrawn) => {
+      const detail = isWithdrawn ? `to ${roleText}; ${withdrawn}` : `to ${roleText}`;
+      return request.note("person.role_changed", nameOf(person), detail);
+    },
     payloads,
   );
   if (typeof changed === "string") return refusal(changed);
