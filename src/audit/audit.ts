@@ -8,6 +8,16 @@ export interface Actor {
 /** The operator's command line as an actor. */
 export const commandLine: Actor = { personId: null, name: "command line" };
 
+/**
+ * Returns a person as an actor: by the verified e-mail address, or else by name. People choose their
+ * names, so a name is marked as one: it must not read as another actor's.
+ */
+export function personAsActor(
+  { id, email, name }: { id: string; email: string | null; name: string },
+): Actor {
+  return { personId: id, name: email ?? `person '${name}'` };
+}
+
 export function keyAsActor({ name, prefix }: { name: string; prefix: string }): Actor {
   return { personId: null, name: `API key '${name}' (${prefix}…)` };
 }

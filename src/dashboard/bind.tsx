@@ -1,6 +1,6 @@
 import type { Context, Handler, Hono } from "hono";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { AuditNote } from "../audit/audit.ts";
+import { type AuditNote, personAsActor } from "../audit/audit.ts";
 import type { FailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault } from "../shared/fault.ts";
 import { unstorableText } from "../shared/storable_text.ts";
@@ -242,10 +242,7 @@ async function requestOf(ctx: PageContext, context: Context): Promise<PageReques
   // A notice is shown once: a link from another site must not use it up.
   const sealed = isFromElsewhere(context) ? undefined : ctx.cookies.read(context, "notice");
   const { id: accountId } = session.account;
-  const actor = {
-    personId: session.person.id,
-    name: session.person.email ?? session.person.name,
-  };
+  const actor = personAsActor(session.person);
   const note: PageRequest["note"] = (act, subject, detail = "") => ({
     ...{ accountId, actor, action: act, subject, detail },
     at: now,

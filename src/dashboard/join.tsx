@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { personAsActor } from "../audit/audit.ts";
 import { hashToken, newToken } from "../people/link_token.ts";
 import type { Identity } from "../people/person.ts";
 import { sessionMs } from "../people/session.ts";
@@ -25,19 +26,20 @@ export async function letIn(
   hasAgreed: boolean,
 ): Promise<Response> {
   const now = ctx.clock.now();
-  const name = identity.email ?? identity.name;
+  const subject = identity.email ?? identity.name;
+  const by = (id: string) => ({ actor: personAsActor({ ...identity, id }), subject, at: now });
   const admission = await ctx.signIns.admit(identity, started, {
     now,
     hasAgreed,
     newPersonId: ctx.newId(),
     allowedDomains: ctx.allowedDomains,
     joined: ({ accountId, personId }) => ({
-      ...{ accountId, actor: { personId, name }, action: "person.joined", subject: name, at: now },
+      ...{ ...by(personId), accountId, action: "person.joined" },
       detail: started.claimHash !== null ? "by the claim link" : "",
     }),
     roleChanged: ({ accountId, personId, role }) => ({
-      ...{ accountId, actor: { personId, name }, action: "person.role_changed", subject: name },
-      ...{ detail: `to ${role}, by the identity provider's groups`, at: now },
+      ...{ ...by(personId), accountId, action: "person.role_changed" },
+      detail: `to ${role}, by the identity provider's groups`,
     }),
   });
   if (admission.kind === "admitted") {

@@ -1,4 +1,5 @@
 import type { Context, Hono } from "hono";
+import { personAsActor } from "../audit/audit.ts";
 import { hashToken } from "../people/link_token.ts";
 import { card, expiredForm, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
@@ -60,9 +61,9 @@ async function enter(ctx: PageContext, context: Context): Promise<Response> {
   const admission = await ctx.signIns.admitByLink(hashToken(form.text("token")), {
     now,
     newPersonId: ctx.newId(),
-    signedIn: ({ accountId, personId, name }) => ({
-      ...{ accountId, actor: { personId, name }, action: "person.signed_in" },
-      ...{ subject: name, detail: "by a sign-in link", at: now },
+    signedIn: ({ accountId, person }) => ({
+      ...{ accountId, actor: personAsActor(person), action: "person.signed_in" },
+      ...{ subject: person.email ?? person.name, detail: "by a sign-in link", at: now },
     }),
   });
   if (admission.kind === "asks") throw new Error("a sign-in link asks for no further consent");

@@ -1,5 +1,5 @@
 import type { AuditNote } from "../audit/audit.ts";
-import type { Identity, Role } from "./person.ts";
+import type { Identity, Person, Role } from "./person.ts";
 
 /** The time limit of a sign-in, and of the consent that it may need. */
 export const signInMs = 10 * 60_000;
@@ -89,7 +89,7 @@ export interface SignInStore {
   admitByLink(tokenHash: string, context: {
     now: Date;
     newPersonId: string;
-    signedIn?: (person: { accountId: number; personId: string; name: string }) => AuditNote;
+    signedIn?: (admitted: { accountId: number; person: Person }) => AuditNote;
   }): Promise<Admission>;
   /** Stores the hash of a claim link's token; false if the first account has an owner. */
   offerClaim(tokenHash: string, now: Date): Promise<boolean>;

@@ -62,6 +62,26 @@ const said: Readonly<Record<string, Said>> = {
   },
 };
 
+Deno.test("the audit log marks the name of a person without a verified address as a name", async () => {
+  const owner = await world().owner();
+  const names = ["command line", "ada@example.com", "API key 'ci' (dmt_12345678…)"];
+  for (const name of names) {
+    const email_verified = false;
+    world().provider.become(name, `${name}@subject`, { email_verified }, {
+      name,
+      groups: "admins",
+    });
+    const browser = world().browser();
+    await signIn(browser);
+    const path = "/dashboard/settings/people";
+    await browser.submit(path, `${path}/invite`, { email: "zoe@example.com", role: "viewer" });
+  }
+  const log = (await owner.get("/dashboard/settings/audit/csv")).text;
+  const actors = log.split("\n").filter((line) => line.includes(",person.invited,"))
+    .map((line) => line.split(",")[1]);
+  assert.deepEqual(actors.reverse(), names.map((name) => `person '${name}'`));
+});
+
 for (const [name, { token, userInfo, isIn }] of Object.entries(said)) {
   Deno.test(name, async () => {
     await world().owner();

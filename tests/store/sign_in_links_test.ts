@@ -26,7 +26,8 @@ async function setUp(database: Database) {
   const enter = (tokenHash: string) =>
     signIns.admitByLink(tokenHash, {
       ...{ now: clock.now(), newPersonId: `person ${++made}` },
-      signedIn: noted("person.signed_in"),
+      signedIn: ({ accountId, person: { id, email, name } }) =>
+        noted("person.signed_in")({ accountId, personId: id, name: email ?? name }),
     });
   const claimed = async () => {
     await signIns.offerClaim("claim", clock.now());

@@ -213,8 +213,8 @@ async function admitByLink(
   }
   if (admission.kind === "admitted") {
     const { accountId, personId } = admission;
-    const { name } = offerTo(identity);
-    await writeAudit(tx, signedIn?.({ accountId, personId, name }));
+    const { email, name } = identity;
+    await writeAudit(tx, signedIn?.({ accountId, person: { id: personId, email, name } }));
   }
   return admission;
 }
