@@ -1,3 +1,4 @@
+import { noteBy } from "../administration/administration.ts";
 import {
   noVendorKey,
   removeVendorKey,
@@ -114,7 +115,14 @@ async function rotate(
   input: string,
 ): Promise<CommandResult> {
   const next = usage("standard input", () => new MasterKey(new Secret(input.trim())));
-  const { resealed, already, source } = await deps.vendorKeys.rotate(next);
+  const first = await deps.accounts.first();
+  const by = commandLineAt(deps.clock);
+  const { resealed, already, source } = await deps.vendorKeys.rotate(
+    next,
+    first &&
+      ((count) =>
+        noteBy(by, first.id, "master_key.rotated", "", `values encrypted anew: ${count}`)),
+  );
   await deps.vendorKeysChanged();
   const what = already
     ? "The database already uses this master key."

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { parseArgs } from "node:util";
+import { type AuditNote, commandLine } from "../audit/audit.ts";
 import { FakeClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import type { Account } from "../keys/account.ts";
@@ -22,6 +23,7 @@ function setup() {
   }));
   const stored: (StoredVendorKey & { value: Secret })[] = [];
   const rotations: MasterKey[] = [];
+  const notes: (AuditNote | undefined)[] = [];
   const told: string[] = [];
   const deps: VendorKeyDeps = {
     accounts: {
@@ -49,8 +51,9 @@ function setup() {
           stored.filter((one) => accountId === undefined || one.accountId === accountId),
         ),
       changedSince: () => Promise.reject(new Error("unused")),
-      rotate(next) {
+      rotate(next, audit) {
         const already = rotations.at(-1)?.fingerprint === next.fingerprint;
+        if (!already) notes.push(audit?.(stored.length));
         rotations.push(next);
         return Promise.resolve({
           resealed: already ? 0 : stored.length,
@@ -62,7 +65,7 @@ function setup() {
     vendorKeysChanged: () => Promise.resolve(void told.push("told")),
   };
   const run = (words: string, input = "") => runCommand(deps, words.split(" "), input);
-  return { run, stored, rotations, told };
+  return { run, stored, rotations, notes, told };
 }
 
 function runCommand(deps: VendorKeyDeps, argv: string[], input: string): Promise<CommandResult> {
@@ -159,7 +162,7 @@ Deno.test("a key is removed once; what isn't there is exit 1", async () => {
 });
 
 Deno.test("a rotation says what it did and what is left to do, without the key", async () => {
-  const { run, rotations } = setup();
+  const { run, rotations, notes } = setup();
   await run("vendor-key set --vendor vendor-b", value);
   const next = MasterKey.generate();
   const text = next.text().reveal();
@@ -176,5 +179,9 @@ Deno.test("a rotation says what it did and what is left to do, without the key",
     already: true,
     source: "environment",
   }]);
-  assert.ok(!JSON.stringify([first, again]).includes(text));
+  const made = { accountId: 1, actor: commandLine, action: "master_key.rotated", subject: "" };
+  assert.deepEqual(notes.map((note) => ({ ...note, at })), [
+    { ...made, detail: "values encrypted anew: 1", at },
+  ]);
+  assert.ok(!JSON.stringify([first, again, notes]).includes(text));
 });

@@ -71,9 +71,9 @@ export interface VendorKeyStore {
   /**
    * Reseals every key in one transaction: a crash leaves all of them or none resealed, and the same
    * call again finishes it. Throws an Error of one line when the current master key is not the
-   * database's, or a stored key doesn't open.
+   * database's, or a stored key doesn't open. `audit` makes the entry, unless nothing was to be done.
    */
-  rotate(next: MasterKey): Promise<Rotation>;
+  rotate(next: MasterKey, audit?: (resealed: number) => AuditNote): Promise<Rotation>;
 }
 
 /**

@@ -55,6 +55,8 @@ function actsOf(database: Database, accountId: number) {
     "key revoked": (audit: AuditNote) => keys.revoke(accountId, "a", audit),
     "vendor key set": (audit: AuditNote) =>
       vendorKeys.set(accountId, "vendor-b", new Secret("sk-0123456789-abcd"), () => audit),
+    "master key rotated": (audit: AuditNote) =>
+      vendorKeys.rotate(MasterKey.generate(), () => audit),
     "vendor key removed": (audit: AuditNote) => vendorKeys.remove(accountId, "vendor-b", audit),
     "invited": (audit: AuditNote) => people.invite(accountId, invitation("i"), audit),
     "withdrawn": (audit: AuditNote) => people.withdraw(accountId, "i", () => audit),
@@ -87,7 +89,15 @@ function actsOf(database: Database, accountId: number) {
 /** Everything that acts write, but for the log itself. */
 async function stateOf(database: Database): Promise<string> {
   const tables = [
-    ...["api_keys", "api_key_notes", "vendor_keys", "invitations", "people", "memberships"],
+    ...[
+      "api_keys",
+      "api_key_notes",
+      "vendor_keys",
+      "master_key",
+      "invitations",
+      "people",
+      "memberships",
+    ],
     ...["export_jobs", "eval_runs", "deletions", "tombstones"],
   ];
   const states = [];

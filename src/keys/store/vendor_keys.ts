@@ -68,7 +68,8 @@ export function createVendorKeys(
       return rows.map(readShown);
     },
     changedSince: async (since) => readChanges(database, await masterKey(), since),
-    rotate: async (next) => rotate(database, await masterKey(), next, resealOthers),
+    rotate: async (next, audit) =>
+      await rotate(database, await masterKey(), next, { resealOthers, audit }),
   };
 }
 
@@ -145,7 +146,10 @@ async function rotate(
   database: Database,
   masterKeys: MasterKeySource,
   next: MasterKey,
-  resealOthers: ResealOthers,
+  { resealOthers, audit }: {
+    resealOthers: ResealOthers;
+    audit: Parameters<VendorKeyStore["rotate"]>[1];
+  },
 ): Promise<Rotation> {
   const done = await database.transaction(async (tx) => {
     await lockVendorKeys(tx);
@@ -178,6 +182,7 @@ async function rotate(
          fingerprint = excluded.fingerprint, changed_at = clock_timestamp()`,
       [version, next.fingerprint],
     );
+    await writeAudit(tx, audit?.(rows.length + others));
     await masterKeys.prepare(next);
     return { resealed: rows.length + others, already: false };
   });
