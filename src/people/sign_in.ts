@@ -56,13 +56,14 @@ export interface SignInStore {
     Offer | undefined
   >;
   /**
-   * Admits a person who belongs to an account already, or who has the claim link (as owner of the
-   * first account, while it has none), an invitation, a group with a role (in the first account) or
-   * an address of an allowed domain (as member of the first account). A group's role replaces the
-   * role of a member of the first account. Claims and invitations require `hasAgreed`, since
-   * anybody may have made the person open a link: without it nothing changes and the result is
-   * `asks`. Nothing is stored about a stranger. `joined` builds the audit entry for joining an
-   * account, written in the same transaction.
+   * Admits a person who belongs to an account already, or has the claim link (as owner of the first
+   * account, while it has none), an invitation, a group with a role (in the first account) or an
+   * address of an allowed domain (as member of the first account). By such a group or domain, people
+   * of other accounts join the first one too. A group's role replaces the role of a member of the
+   * first account. Claims and invitations require `hasAgreed`, since anybody may have made the person
+   * open a link: without it nothing changes and the result is `asks`. Nothing is stored about a
+   * stranger. `joined` builds the audit entry for joining an account, written in the same
+   * transaction.
    */
   admit(identity: Identity, start: Pick<SignInStart, "claimHash" | "invitationHash">, context: {
     now: Date;

@@ -182,6 +182,35 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "who belongs to another account joins the first one too, by a group or an allowed domain",
+  async (database) => {
+    const { first, second, people, admit, invite } = await setUp(database);
+    const domains = ["example.com"];
+    const roleOf = async (name: string) =>
+      (await people.list(first.id)).find(({ person }) => person.name === name)?.role;
+    for (const name of ["ann", "ben", "cat"]) {
+      await invite(second.id, `${name}@example.com`, "viewer", name);
+      await admit(identity(name), { invitation: name });
+    }
+    const ann = await admit({ ...identity("ann"), role: "owner" });
+    assert.equal(await roleOf("ann"), "owner");
+    assert.equal((ann as { accountId: number }).accountId, second.id, "the account that she had");
+    const ben = personOf(await admit(identity("ben"), {}, domains));
+    assert.equal(await roleOf("ben"), "member");
+    await people.changeRole(first.id, ben, "viewer");
+    await admit(identity("ben"), {}, domains);
+    assert.equal(await roleOf("ben"), "viewer");
+    await people.remove(first.id, ben);
+    await admit(identity("ben"), {}, domains);
+    await admit(identity("cat"));
+    assert.deepEqual([await roleOf("ben"), await roleOf("cat")], [undefined, undefined]);
+    assert.deepEqual((await people.list(second.id)).map(({ role }) => role), [
+      ...["viewer", "viewer", "viewer"],
+    ]);
+  },
+);
+
 eachDatabase("an invitation works once, in its time, for its address", async (database) => {
   const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
   await invite(second.id, "ann@example.com", "viewer", "link");

@@ -245,13 +245,36 @@ async function admit(
   }
   const existing = await join(tx, identity, undefined, context);
   if (existing.kind === "admitted") {
-    await takeRole(tx, identity, { accountId: first, personId: existing.personId }, context);
+    const member = { accountId: first, personId: existing.personId };
+    if (await isMember(tx, member)) await takeRole(tx, identity, member, context);
+    else await joinFirst(tx, identity, first, context);
     return existing;
   }
   const invited = await byAddress(tx, identity, now);
   if (invited) return await accept(tx, identity, invited, context);
+  return await joinFirst(tx, identity, first, context);
+}
+
+/** Makes a person a member of the first account, if a group or an allowed domain does. */
+async function joinFirst(
+  tx: Queryable,
+  identity: Identity,
+  first: number | undefined,
+  context: Context,
+): Promise<Admission> {
   const membership = byGroup(identity, first) ?? await byDomain(tx, identity, first, context);
   return membership ? await join(tx, identity, membership, context) : { kind: "stranger" };
+}
+
+async function isMember(
+  tx: Queryable,
+  { accountId, personId }: { accountId: number | undefined; personId: string },
+): Promise<boolean> {
+  const rows = await tx.query(
+    "select 1 as one from memberships where account_id = $1::bigint and person_id = $2",
+    [accountId ?? null, personId],
+  );
+  return rows.length > 0;
 }
 
 /** Uses up an invitation, once the person has agreed to it. */
