@@ -33,7 +33,7 @@ const webhook = z.strictObject({
 }).openapi("Webhook");
 
 const url = z.string().min(1).max(2000).describe(
-  "URL that events are sent to: public, https, without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
+  "URL that events are sent to: public, https on port 443, without credentials, or a host of `FETCH_ALLOW_HOSTS`.",
 ).openapi({ example: "https://hooks.example.com/gateway" });
 
 /** Webhooks: addresses to which accounts' events are sent. */

@@ -15,7 +15,7 @@ const noHook = /No webhook has the id/;
 const refusedUrl = (url: string) =>
   [
     "invalid_value",
-    /^url: expected a public https URL/,
+    /^url: expected a public https URL on port 443/,
     (to: { client: sdk.Gateway }) => sdk.addWebhook({ ...to, body: { url } }),
   ] as const;
 
@@ -37,6 +37,7 @@ export const webhookRows = {
       ...["https://10.1.2.3/", "https://[::1]/", "http://hooks.example/", "https://a:b@x.example/"]
         .map(refusedUrl),
       refusedUrl("nothing"),
+      refusedUrl("https://hooks.example.com:8443/"),
       [
         "missing_required_field",
         /^url: /,

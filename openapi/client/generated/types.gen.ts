@@ -5261,7 +5261,7 @@ export type AddedWebhook = {
 
 export type NewWebhook = {
     /**
-     * URL that events are sent to: public, https, without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     * URL that events are sent to: public, https on port 443, without credentials, or a host of `FETCH_ALLOW_HOSTS`.
      */
     url: string;
     /**
@@ -5280,7 +5280,7 @@ export type NewWebhook = {
 
 export type WebhookChange = {
     /**
-     * URL that events are sent to: public, https, without credentials, or a host of `FETCH_ALLOW_HOSTS`.
+     * URL that events are sent to: public, https on port 443, without credentials, or a host of `FETCH_ALLOW_HOSTS`.
      */
     url?: string;
     /**

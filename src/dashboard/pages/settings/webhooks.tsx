@@ -233,7 +233,7 @@ function formPage(request: PageRequest, shown: Shown): Page {
           {...shown}
           id="url"
           label="Address"
-          hint="A public https URL."
+          hint="A public https URL on port 443."
           placeholder="https://hooks.example.com/gateway"
           maxlength={webhookLimits.urlLength}
           required
