@@ -29,9 +29,9 @@ async function addHook(database: Database): Promise<string> {
   return (await store.add("hook", hook, secret))!.id;
 }
 
-eachDatabase("of thousands of events for one receiver each is looked at once", async (database) => {
+eachDatabase("of thousands of events for one receiver, a claim reads a few", async (database) => {
   const hook = await addHook(database);
-  const waiting = 2_000;
+  const waiting = 4_000;
   await database.query(
     `insert into webhook_deliveries
        (id, webhook_id, event_key, type, data, at, next_at, ends_at)
@@ -56,7 +56,7 @@ eachDatabase("of thousands of events for one receiver each is looked at once", a
     );
     return Number(row!.n);
   });
-  assert.ok(read > 0 && read < 10 * waiting, `${read} rows`);
+  assert.ok(read > 0 && read < 20, `${read} rows`);
 });
 
 onPostgres("replicas that claim at once send a receiver one event at a time", async (database) => {

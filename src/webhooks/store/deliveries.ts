@@ -35,27 +35,41 @@ const work: WorkTable = {
   key: "id",
   owner: "owner",
   until: "claimed_until",
-  isOpen: "state = 'waiting'",
+  // Not `state = 'waiting'`, the condition of partial indexes: without statistics the planner would
+  // read one of these, with all waiting events, instead of looking up a few by id.
+  isOpen: "state not in ('sent', 'lost')",
   claimMs: 60_000,
 };
 
 /** Key of the advisory lock under which an event is claimed. */
 const claimLock = 7_305_112_604_919;
 
-function nextEvent(claims: Claims) {
-  return {
-    // A receiver is sent one event at a time. The sub-select runs only once: if it ran for each
-    // event, each of ten thousand events for one receiver would look at all the others.
-    where: `work.next_at <= $3 and work.webhook_id <> all($4::text[]) and work.webhook_id not in (
-      select webhook_id from webhook_deliveries
-      where ${work.isOpen} and (${claims.isFree()}) is not true)`,
-    // Failing receivers come last: otherwise receivers that hang would take all turns.
-    orderBy: `work.webhook_id in (
-      select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
-    ), work.next_at, work.seq`,
-    returning: "id, webhook_id, type, data, at, ends_at",
-  };
+/**
+ * The event of each webhook that is claimed or, if none is, due first: one step of the index
+ * `webhook_deliveries_next` per webhook, however many events wait for it.
+ */
+const heads = `with recursive heads as (
+    (${headAfter("")})
+    union all
+    select next.* from heads cross join lateral (${
+  headAfter("and webhook_id > heads.webhook_id")
+}) next
+  ) select id from heads where next_at <= $3`;
+
+function headAfter(condition: string): string {
+  return `select id, webhook_id, next_at from webhook_deliveries where state = 'waiting' ${condition}
+    order by webhook_id, claimed_until, next_at, seq limit 1`;
 }
+
+const nextEvent = {
+  // A receiver is sent one event at a time: a webhook whose head is claimed has no other.
+  where: `work.id = any(array(${heads})) and work.webhook_id <> all($4::text[])`,
+  // Failing receivers come last: otherwise receivers that hang would take all turns.
+  orderBy: `work.webhook_id in (
+    select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
+  ), work.next_at, work.seq`,
+  returning: "id, webhook_id, type, data, at, ends_at",
+};
 
 /** Builds the store of deliveries. Claims go by the database's clock, pauses by the processes'. */
 export function createDeliveries(
@@ -82,7 +96,7 @@ export function createDeliveries(
       for (const [id, ms] of sealedUntil) if (ms <= now.getTime()) sealedUntil.delete(id);
       for (;;) {
         const params = [now, [...sealedUntil.keys()]];
-        const query = { ...nextEvent(claims), except, params };
+        const query = { ...nextEvent, except, params };
         const [row] = await claims.claimInTurn(query, claimLock);
         if (!row) return undefined;
         const delivery = await complete(database, sealer, row);
