@@ -525,6 +525,7 @@ async function streamReply<M extends CallMeter>(
       outlivesCaller: caller.trace.outlivesCaller,
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),
+      heavyStep: caller.heavyStep,
     });
     // `x-accel-buffering` stops proxies in front of the service from buffering events.
     const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };

@@ -6,6 +6,7 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call, Ending } from "./call.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Step } from "../base/heavy_work.ts";
 import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { OpenStreams } from "./open_streams.ts";
 
@@ -19,6 +20,8 @@ const longestDrainMs = 15 * 60_000;
  * nobody.
  */
 const notedBytes = 16 * 1024;
+/** The record of a longer stream takes milliseconds to make: about three per megabyte. */
+const lightBytes = 64 * 1024;
 /** How long to wait for the vendor to close after its last event; usage may follow it. */
 const closeGraceMs = 100;
 
@@ -87,6 +90,8 @@ export interface ForwardDeps {
   httpStatus: number;
   /** A monotonic clock. */
   nowMs: () => number;
+  /** See `CallContext`. */
+  heavyStep?: (() => Step) | undefined;
 }
 
 /**
@@ -117,6 +122,7 @@ class StreamForwarder implements StreamOutput {
    * Bytes taken since work was last reported; at first so many that the first piece is reported.
    */
   #unnotedBytes = notedBytes;
+  #takenBytes = 0;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
   /** The end of the caller's answer, held back until the call's end is recorded. */
@@ -163,6 +169,7 @@ class StreamForwarder implements StreamOutput {
 
   #take(piece: Uint8Array): void {
     if (this.#isOver) return;
+    this.#takenBytes += piece.length;
     this.#unnotedBytes += piece.length;
     try {
       if (this.#unnotedBytes >= notedBytes) {
@@ -323,17 +330,41 @@ class StreamForwarder implements StreamOutput {
     },
   ): void {
     this.#stop();
-    const { recordText, isTruncated = false } = this.#record(isComplete);
-    const { call } = this.#deps;
-    void call.settle({
-      ...ending,
-      ...(recordText === undefined ? {} : { responseText: recordText }),
-      isTruncated,
-    }).finally(() => {
-      for (const bytes of last) this.#caller.push(bytes);
-      if (breakOff) this.#caller.error(breakOff);
-      else this.#caller.close();
-    });
+    const settle = () => {
+      const { recordText, isTruncated = false } = this.#record(isComplete);
+      void this.#deps.call.settle({
+        ...ending,
+        ...(recordText === undefined ? {} : { responseText: recordText }),
+        isTruncated,
+      }).finally(() => {
+        for (const bytes of last) this.#caller.push(bytes);
+        if (breakOff) this.#caller.error(breakOff);
+        else this.#caller.close();
+      });
+    };
+    const isWaitedFor = isComplete && !this.#callerLeft;
+    if (isWaitedFor || this.#takenBytes <= lightBytes) settle();
+    else this.#inTurn(settle);
+  }
+
+  /**
+   * When a proxy in front or a vendor fails, all its streams are cut off in one turn of the event
+   * loop: their records are made one after the other, with others' work in between.
+   */
+  #inTurn(settle: () => void): void {
+    const { call, heavyStep } = this.#deps;
+    if (!heavyStep) return settle();
+    let isSettled = false;
+    const settleOnce = () => {
+      if (isSettled) return;
+      isSettled = true;
+      leaveQueue();
+      call.noteWork();
+      settle();
+    };
+    // A stop of the service waits for it.
+    const leaveQueue = call.streams.readOn(longestDrainMs, settleOnce);
+    void heavyStep()(settleOnce);
   }
 
   #record(isComplete: boolean): StreamRecord {

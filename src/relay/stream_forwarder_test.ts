@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import type { Step } from "../base/heavy_work.ts";
 import { Fault } from "../shared/fault.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
@@ -9,7 +10,8 @@ import { type ForwardDeps, forwardStream, type StreamListener } from "./stream_f
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-interface Setting extends Partial<Pick<ForwardDeps, "onDisconnect" | "outlivesCaller">> {
+interface Setting
+  extends Partial<Pick<ForwardDeps, "onDisconnect" | "outlivesCaller" | "heavyStep">> {
   listener?: Partial<StreamListener>;
 }
 
@@ -55,7 +57,7 @@ function setUp({ listener: own, ...more }: Setting = {}) {
   });
   const send = (text: string) => vendor!.data(bytesOf(text));
   const [end, fail] = [() => vendor!.end(), (thrown: unknown) => vendor!.error(thrown)];
-  return { timers, recorded, endings, did, stream, send, end, fail };
+  return { timers, recorded, endings, did, stream, send, end, fail, streams: call.streams! };
 }
 
 Deno.test("what comes from the last event on waits until the call's end is recorded", async () => {
@@ -281,3 +283,67 @@ Deno.test("a stream whose reader has caught up is kept alive again", async () =>
   assert.equal(last.slice(0, 5), "alive");
   await reading;
 });
+
+/** Holds back heavy work until it is told to run it. */
+function heldSteps(): { heavyStep: () => Step; run(): void } {
+  const jobs: (() => void)[] = [];
+  const step = <T>(job: () => T) => new Promise<T>((resolve) => jobs.push(() => resolve(job())));
+  return {
+    heavyStep: () => Object.assign(step, { inSteps: unused, isHeavy: true }),
+    run: () => jobs.splice(0).forEach((job) => job()),
+  };
+}
+
+const longText = "x".repeat(64 * 1024 + 1);
+
+Deno.test("a long stream that is cut off is settled in its turn, its vendor released at once", async () => {
+  const { heavyStep, run } = heldSteps();
+  const left = setUp({ heavyStep });
+  left.send(longText);
+  await (await left.stream).cancel();
+  assert.deepEqual([left.did, left.endings], [["pause", "destroy"], []]);
+  run();
+  assert.deepEqual([left.did.at(-1), left.endings[0]?.status], ["part", "cancelled"]);
+
+  const failed = setUp({ heavyStep });
+  failed.recorded.resolve();
+  failed.send(longText);
+  failed.fail(new Error("connection reset"));
+  assert.deepEqual(failed.endings, []);
+  run();
+  assert.equal(failed.endings.length, 1);
+  const text = await new Response(await failed.stream).text();
+  assert.equal(text.slice(longText.length), "upstream_stream_truncated");
+});
+
+Deno.test("a short stream, and one whose caller waits for its end, are settled at once", async () => {
+  const { heavyStep } = heldSteps();
+  const short = setUp({ heavyStep });
+  short.send(longText.slice(1));
+  await (await short.stream).cancel();
+  assert.equal(short.endings[0]?.status, "cancelled");
+  const whole = setUp({ heavyStep });
+  whole.send(longText);
+  whole.send("end");
+  whole.end();
+  assert.equal(whole.endings[0]?.status, "completed");
+});
+
+Deno.test("a stop waits for streams that wait for their turn, then settles them, once", async () => {
+  const { heavyStep, run } = heldSteps();
+  const { timers, send, stream, streams, endings, did } = setUp({ heavyStep });
+  send(longText);
+  await (await stream).cancel();
+  const drained = streams.drain(1_000);
+  timers.advance(999);
+  assert.deepEqual(endings, []);
+  timers.advance(1);
+  await drained;
+  assert.equal(endings.length, 1);
+  run();
+  assert.deepEqual([endings.length, did.filter((what) => what === "part").length], [1, 1]);
+});
+
+function unused(): never {
+  throw new Error("not used");
+}
