@@ -1,9 +1,12 @@
-/** Runs the pages' commands that stop and start the service, with a folder as the machine. */
+/**
+ * Runs the pages' commands that stop and start the service, with a folder as the machine. The
+ * service runs in this process, the operator's commands run as programs.
+ */
 import assert from "@std/assert";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { anyDatabase } from "../support/any_database.ts";
 import { postgresAvailability, programFolder, startPostgres } from "../support/postgres.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { wholeAnswer } from "../support/service_scripted.ts";
@@ -48,14 +51,14 @@ async function machine(env: Record<string, string>) {
   const asked = `${place}/asked`;
   await makeFolders(place, asked);
   const start = () =>
-    startService({
+    startTestService({
       env: {
         ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-vendor-b-0123456789" },
         ...{ DATA_DIR: `${place}/var/lib/demeter`, ...env },
       },
     });
-  let service: ServiceProcess = await start();
-  const key = service.firstKey;
+  let service = await start();
+  const { key } = service;
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const ask = async (path: string, body?: unknown) => {
     const method = body === undefined ? "GET" : "POST";
@@ -90,7 +93,7 @@ async function machine(env: Record<string, string>) {
       while (!ended) {
         await new Promise((resolve) => setTimeout(resolve, 25));
         const word = await Deno.readTextFile(asked).catch(() => "");
-        if (word === "stop\n") assert.equal(await service.stop(), 0, service.output());
+        if (word === "stop\n") await service.stop();
         else if (word === "start\n") service = await start();
         else continue;
         await Deno.remove(asked);
