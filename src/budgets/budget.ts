@@ -8,8 +8,8 @@ import type {
   OpenLease,
 } from "../credit/ledger.ts";
 import { OptionError } from "../shared/fault.ts";
+import { longestEndUser } from "../shared/interaction.ts";
 import { isTagValue, maxTagLength } from "../shared/prompt_tags.ts";
-import { longestEndUser } from "../shared/storable_text.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 
 export const budgetLimits = { perAccount: 10_000 } as const;

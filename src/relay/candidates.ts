@@ -1,5 +1,5 @@
 import { Fault, invalidValue } from "../shared/fault.ts";
-import { longestEndUser } from "../shared/storable_text.ts";
+import { longestEndUser } from "../shared/interaction.ts";
 import { type ChoiceDeps, type OrderedTargets, orderTargets } from "../routing/choice.ts";
 import { findCallRoute, type RouteDeps } from "../routing/permitted_route.ts";
 import type { RouteTable } from "../routing/route.ts";

@@ -37,6 +37,12 @@ export interface VendorAttempt {
 }
 
 /**
+ * Longest name of an end user that an index of the records can hold, in UTF-16 units. The store
+ * would refuse a row with a longer one.
+ */
+export const longestEndUser = 500;
+
+/**
  * One stored call. Money is in nano-dollars. `requestText` and `responseText` are JSON text as the
  * caller sent and received it. `src/records/columns.ts` defines how each field is stored.
  */

@@ -2,12 +2,6 @@ import { z } from "zod";
 import { type Fault, invalidValue } from "./fault.ts";
 
 /**
- * Longest name of an end user that an index of the records can hold, in UTF-16 units. The store
- * would refuse a row with a longer one.
- */
-export const longestEndUser = 500;
-
-/**
  * Returns the fault of the first text that PostgreSQL can't hold, in a field or as its name. For
  * what administrators name, which is refused; the content of calls is stored with U+FFFD instead
  * (`sanitizeText`).
