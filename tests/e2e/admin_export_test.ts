@@ -2,7 +2,8 @@ import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { firstKey, inDatabase, post } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { commandOf, runProgram } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 
 // With --json a table of CSV needs a file, which is opened after the options are read.
 const noOut = "--out=/no/such/folder/x.csv";
@@ -48,7 +49,7 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     assert.deepEqual(JSON.parse(csv.stdout), { file: out, rows: 150, bytes_size: size });
     await fails(1, /^No account has/, "--account", "nobody");
   });
-  await using service = await startService({ env });
+  await using service = await startTestService({ env });
   assert.equal((await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).status, 200);
   await t.step("with a server that owns the database", async () => {
     const json = await asProgram("--json", "--filter", "user_id=u-7");
@@ -60,7 +61,7 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     const csv = await here("--format", "csv", ...span);
     assert.equal(csv.stdout.split("\r\n").length, 302);
     const toFile = ["--json", "--format=csv", `--out=${out}`, "--filter", "stream=true"];
-    const file = await asProgram(...toFile);
+    const file = await here(...toFile);
     assert.equal(file.code, 0, file.stdout);
     const size = (await Deno.stat(out)).size;
     assert.deepEqual(JSON.parse(file.stdout), { file: out, rows: 150, bytes_size: size });
@@ -69,10 +70,12 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     await fails(1, /^--out \S+\/x can't be written: /, "--out", `${dataDir}/no/such/folder/x`);
   });
   await t.step("whoever watches sees a progress bar, on standard error", async () => {
-    const line = `${Deno.execPath()} run -A admin.ts export --out ${out} >${dataDir}/stdout`;
+    const program = commandOf({ script: "admin.ts" }, Deno.env.get("TEST_BUNDLE"));
+    const words = [Deno.execPath(), ...program.args, "export", "--out", out];
+    const line = `${words.map((word) => `'${word}'`).join(" ")} >${dataDir}/stdout`;
     const { code, stdout } = await new Deno.Command("script", {
       args: ["-qec", line, "/dev/null"],
-      env: { ...env, TERM: "xterm" },
+      env: { ...env, ...program.env, TERM: "xterm" },
       cwd: decodeURIComponent(new URL("../..", import.meta.url).pathname),
     }).output();
     const seen = new TextDecoder().decode(stdout);

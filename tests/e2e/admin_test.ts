@@ -1,8 +1,9 @@
 import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import { claimDataDir } from "../../src/database/data_dir.ts";
-import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { runProgram } from "../support/process.ts";
 import { runAdminHere } from "../support/admin.ts";
+import { startTestService, type TestService } from "../support/service.ts";
 import { ensureMigrated } from "../support/new_database.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -53,7 +54,7 @@ async function showsControls(): Promise<void> {
 }
 
 Deno.test("the commands reach the server that owns the embedded database, and work without one", async (t) => {
-  const service = await startService({ env });
+  const service = await startTestService({ env });
   await t.step("key create gives id, key, prefix, name and account, once", async () => {
     const args = ["key", "create", "--name", "ci", "--scope", "status", "--json"];
     const made = valueOf(0, await asProgram(...args)) as Made;
@@ -77,7 +78,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.equal(made.account_id, 2);
   });
   await t.step("without --json the output is lines for people, with the key", async () => {
-    const made = await asProgram("key", "create", "--name", "for people");
+    const made = await here("key", "create", "--name", "for people");
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     assert.match(made.stdout, /^dmt_\w+\nKey 'for people' \(.*\) of account 'default'\./);
   });
@@ -99,7 +100,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.match(none.stderr, /usage: deno task admin COMMAND/);
   });
   await t.step("migrate says that a server has the database", migrateBesideServer);
-  assert.equal(await service.stop(), 0);
+  await service.stop();
   await t.step("with no server running the command opens the database itself", async () => {
     const listed = valueOf(0, await asProgram("key", "list", "--json")) as Made[];
     const names = listed.map((one) => one.name);
@@ -120,7 +121,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
 
 async function listBesideStart(): Promise<void> {
   const starting = await claimDataDir(env.DATA_DIR);
-  const ended = await asProgram("key", "list");
+  const ended = await here("key", "list");
   await starting.release();
   assert.deepEqual([ended.code, ended.stdout], [1, ""]);
   assert.match(ended.stderr, /^error: DATA_DIR=\S+ is held by process \d+: .* repeat this one in /);
@@ -203,7 +204,7 @@ Deno.test("help needs neither settings that are right nor data", async () => {
 });
 
 Deno.test("nobody but the data directory's owner can send commands to a server, nor does a copy of it reach it", async () => {
-  await using service = await startService();
+  await using service = await startTestService();
   const listed = ["key", "list"];
   assert.equal((await callControl(service.dataDir, listed))?.exitCode, 0);
   const copy = temporaryDirectory("copy");
@@ -220,7 +221,7 @@ Deno.test("nobody but the data directory's owner can send commands to a server, 
       headers: { authorization },
       body: JSON.stringify({ argv: listed, input: "" }),
     });
-  for (const wrong of ["", "Bearer ", `Bearer ${token}x`, service.firstKey]) {
+  for (const wrong of ["", "Bearer ", `Bearer ${token}x`, service.key]) {
     const answer = await send(wrong);
     assert.deepEqual([answer.status, await answer.text()], [404, ""]);
   }
@@ -235,7 +236,7 @@ interface Made {
   account_id: number;
 }
 
-async function statusOf(service: ServiceProcess, key: string): Promise<number> {
+async function statusOf(service: TestService, key: string): Promise<number> {
   const answer = await fetch(`${service.baseUrl}/api/v1/status`, {
     headers: { authorization: `Bearer ${key}` },
   });

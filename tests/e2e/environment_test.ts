@@ -5,8 +5,9 @@ import { startServer } from "../../src/main/serve.ts";
 import { noSiblings } from "../../src/workers/parent_link.ts";
 import { anyDatabase } from "../support/any_database.ts";
 import { freePort } from "../support/free_port.ts";
-import { runProgram, startService } from "../support/process.ts";
+import { runProgram } from "../support/process.ts";
 import { sample } from "../support/sample.ts";
+import { startTestService } from "../support/service.ts";
 import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
@@ -291,15 +292,16 @@ async function endsWith({ env, says, hides }: WrongStart, index: number): Promis
 Deno.test("a second process on the same data directory, or port, names the process that holds it", async () => {
   await using held = await anyDatabase();
   await using free = await anyDatabase();
-  await using first = await startService({ env: held.env });
+  const DATA_DIR = `${directory}/first`;
+  await using first = await startTestService({ env: { ...held.env, DATA_DIR } });
   const port = new URL(first.baseUrl).port;
   const data = `${directory}/second`;
   for (
     const { env, says } of [
       {
-        env: { DATA_DIR: first.dataDir },
+        env: { DATA_DIR },
         says: new RegExp(
-          `^error: DATA_DIR=.* is held by process ${first.pid} \\(${first.baseUrl}\\): stop it, or`,
+          `^error: DATA_DIR=.* is held by process ${Deno.pid} \\(${first.baseUrl}\\): stop it, or`,
         ),
       },
       {
@@ -320,10 +322,9 @@ Deno.test("a second process on the same data directory, or port, names the proce
     ]
   ) await endsWith({ env: { ...free.env, ...env }, says }, 1000);
   assert.equal((await fetch(`${first.baseUrl}/livez`)).status, 200, "the first one lives on");
-  assert.equal(await first.stop(), 0);
   // A start that failed has printed no key: the next one is the first, and does.
-  await using third = await startService({ env: { ...free.env, DATA_DIR: data } });
-  assert.match(third.firstKey, /^dmt_/);
+  await using third = await startTestService({ env: { ...free.env, DATA_DIR: data } });
+  assert.match(third.key, /^dmt_/);
 });
 
 /** Works on all items, at most `width` at a time. */

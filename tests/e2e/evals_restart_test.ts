@@ -1,9 +1,15 @@
 import assert from "@std/assert";
 import { type Simulators, startSimulators } from "../../demo/simulators.ts";
 import { anyDatabase } from "../support/any_database.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 
 const calls = 12;
+
+/** A service as a program, or in this process. */
+interface Service {
+  readonly baseUrl: string;
+}
 
 Deno.test("an evaluation outlives kill -9 and SIGTERM, and judges every interaction once", async () => {
   await using database = await anyDatabase();
@@ -33,7 +39,7 @@ Deno.test("an evaluation outlives kill -9 and SIGTERM, and judges every interact
     const second = await start();
     await reached(second, key, id, 6);
     assert.equal(await second.stop(), 0);
-    await using third = await start();
+    await using third = await startTestService({ env });
     const run = await reached(third, key, id, calls);
     assert.deepEqual([run.state, run.counts.passed, run.counts.errors], ["done", calls, 0]);
     const { results } = await ask(third, key, "GET", `/api/v1/evals/${id}?limit=1000`);
@@ -59,7 +65,7 @@ function vendors(simulators: Simulators): Record<string, string> {
 }
 
 async function ask(
-  service: ServiceProcess,
+  service: Service,
   key: string,
   method: string,
   path: string,
@@ -73,7 +79,7 @@ async function ask(
   return await answer.json();
 }
 
-async function reached(service: ServiceProcess, key: string, id: string, done: number) {
+async function reached(service: Service, key: string, id: string, done: number) {
   for (let look = 0; look < 3_000; look++) {
     const run = await ask(service, key, "GET", `/api/v1/evals/${id}`);
     const over = done < calls || run.state === "done" || run.state === "failed";

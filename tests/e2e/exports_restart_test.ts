@@ -4,7 +4,8 @@ import { firstKey, headers, inDatabase, post } from "../support/export_processes
 import { writeManyRows } from "../support/many_rows.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
+import { startTestService, type TestService } from "../support/service.ts";
 
 const path = "/api/v1/exports";
 const rows = 6000;
@@ -45,7 +46,9 @@ async function prove(url: string | undefined): Promise<void> {
     }
     if (!url) assert.equal(namesIn(folder, id).length, 1, "half a file");
     // On PostgreSQL a process with another directory can do it.
-    await using service = await startService({ env: url ? { ...env, DATA_DIR: other } : env });
+    await using service = await startTestService({
+      env: url ? { ...env, DATA_DIR: other } : env,
+    });
     const whole = await untilReady(service, key, id);
     const direct = await (await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).text();
     assert.ok(whole === direct, "the file is what the direct form says");
@@ -59,8 +62,8 @@ async function prove(url: string | undefined): Promise<void> {
       head.headers.get("content-length"),
       String(new TextEncoder().encode(whole).length),
     );
-    const open = Array.from(Deno.readDirSync(`/proc/${service.pid}/fd`), ({ name }) => name)
-      .map((name) => linkOf(`/proc/${service.pid}/fd/${name}`));
+    const open = Array.from(Deno.readDirSync(`/proc/self/fd`), ({ name }) => name)
+      .map((name) => linkOf(`/proc/self/fd/${name}`));
     assert.deepEqual(open.filter((file) => file.includes(id)), [], "HEAD leaves no file open");
   } finally {
     await Deno.remove(dataDir, { recursive: true });
@@ -143,7 +146,7 @@ function namesIn(folder: string, id: string): string[] {
   }
 }
 
-async function untilReady(service: ServiceProcess, key: string, id: string): Promise<string> {
+async function untilReady(service: TestService, key: string, id: string): Promise<string> {
   for (let tries = 0; tries < 600; tries++) {
     const answer = await fetch(`${service.baseUrl}${path}/${id}/stream`, { headers: headers(key) });
     const text = await answer.text();

@@ -3,7 +3,7 @@ import { runAdminHere } from "../support/admin.ts";
 import { type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startTestService, type TestService } from "../support/service.ts";
 import { untilStored } from "../support/until_admitted.ts";
 
 type Environment = Record<string, string>;
@@ -28,11 +28,11 @@ function startVendor(models: unknown[], usage: Json = {}): Promise<FakeVendor> {
   });
 }
 
-async function call(service: ServiceProcess, model: string): Promise<void> {
+async function call(service: TestService, model: string): Promise<void> {
   const answer = await fetch(`${service.baseUrl}/chat/v1/chat/completions`, {
     method: "POST",
     headers: {
-      authorization: `Bearer ${service.firstKey}`,
+      authorization: `Bearer ${service.key}`,
       "content-type": "application/json",
     },
     body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
@@ -40,19 +40,19 @@ async function call(service: ServiceProcess, model: string): Promise<void> {
   assert.equal(answer.status, 200, await answer.text());
 }
 
-async function listModels(service: ServiceProcess): Promise<void> {
+async function listModels(service: TestService): Promise<void> {
   const answer = await fetch(`${service.baseUrl}/vendor-f/v1/models`, {
-    headers: { authorization: `Bearer ${service.firstKey}` },
+    headers: { authorization: `Bearer ${service.key}` },
   });
   assert.match(await answer.text(), /gpt-x/);
 }
 
-async function records(service: ServiceProcess): Promise<Json[]> {
+async function records(service: TestService): Promise<Json[]> {
   const answer = await untilStored(() =>
     fetch(`${service.baseUrl}/api/v1/exports`, {
       method: "POST",
       headers: {
-        authorization: `Bearer ${service.firstKey}`,
+        authorization: `Bearer ${service.key}`,
         "content-type": "application/json",
       },
       body: JSON.stringify({ start_date: "2026-01-01T00:00:00Z" }),
@@ -66,7 +66,7 @@ const priced = { id: "openai/gpt-x", pricing: { prompt: "0.000001", completion: 
 
 interface Scene {
   env: Environment;
-  service: ServiceProcess;
+  service: TestService;
   /** Writes `PRICES_FILE` with this input price of gpt-5-mini. */
   write: (input: string) => Promise<void>;
 }
@@ -86,7 +86,7 @@ async function story(given: Environment, t: Deno.TestContext): Promise<void> {
     // Nobody listens there.
     ...{ VENDOR_G_BASE_URL: "http://127.0.0.1:1", VENDOR_G_API_KEY: "kg" },
   };
-  const service = await startService({ env });
+  const service = await startTestService({ env });
   const requestContext = { env, service, write };
   try {
     for (let at = 0; at < 2; at++) await call(service, "vendor-b/gpt-5-mini");

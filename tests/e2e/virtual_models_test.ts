@@ -3,13 +3,19 @@ import { startSimulators } from "../../demo/simulators.ts";
 import { runAdminHere } from "../support/admin.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
-import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { runProgram, startService } from "../support/process.ts";
 import { promisedMs } from "../support/quiet.ts";
+import { startTestService } from "../support/service.ts";
 
 type Environment = Record<string, string>;
 
+/** A service as a program, or in this process. */
+interface Service {
+  readonly baseUrl: string;
+}
+
 /** The vendor's model that a call went to; its error code where it was refused. */
-async function sentTo(service: ServiceProcess, key: string, model: string): Promise<string> {
+async function sentTo(service: Service, key: string, model: string): Promise<string> {
   const answer = await fetch(`${service.baseUrl}/chat/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}` },
@@ -21,7 +27,7 @@ async function sentTo(service: ServiceProcess, key: string, model: string): Prom
 
 /** Calls until the model leads there; how long that took, in ms. */
 async function waitFor(
-  service: ServiceProcess,
+  service: Service,
   key: string,
   model: string,
   expected: string,
@@ -62,9 +68,9 @@ Deno.test({
       assert.equal(ended.code, 0, ended.stdout + ended.stderr);
       return JSON.parse(ended.stdout);
     };
-    const first = await startService({ env });
-    const second = await startService({ env });
-    const key = first.firstKey;
+    const first = await startTestService({ env });
+    const second = await startTestService({ env });
+    const { key } = first;
     const both = async (model: string, expected: string) => {
       await Promise.all([first, second].map((one) => waitFor(one, key, model, expected)));
     };
@@ -75,9 +81,9 @@ Deno.test({
       await both("fast", "gpt-4.1");
       await admin(["model", "set", "fast"], '{"targets": ["openai/gpt-5-mini"]}');
       await both("fast", "gpt-5-mini");
-      const third = await startService({ env });
+      const third = await startTestService({ env });
       assert.equal(await sentTo(third, key, "fast"), "gpt-5-mini", "from its first call on");
-      assert.equal(await third.stop(), 0);
+      await third.stop();
       await admin(["model", "remove", "fast"]);
       await both("fast", "model_not_found");
     } finally {
@@ -113,9 +119,8 @@ Deno.test("the program reads the value from standard input, and MODELS_FILE agai
     assert.equal(JSON.parse(ended.stdout).name, "mine");
     assert.equal(await sentTo(service, key, "mine"), "gpt-4.1", "at once");
     assert.equal(await service.stop(), 0);
-    const again = await startService({ env });
+    await using again = await startTestService({ env });
     assert.equal(await sentTo(again, key, "mine"), "gpt-4.1", "it is stored");
-    assert.equal(await again.stop(), 0);
   } finally {
     await service.stop();
     await vendor.close();

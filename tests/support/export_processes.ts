@@ -1,7 +1,6 @@
 import { openDatabase } from "../../src/database/open.ts";
 import { Secret } from "../../src/base/secret.ts";
 import type { Database } from "../../src/database/database.ts";
-import type { ServiceProcess } from "./process.ts";
 import { startTestService } from "./service.ts";
 
 /** Starts and stops a service, and returns the key that its first start printed. */
@@ -30,7 +29,7 @@ export function headers(key: string): Record<string, string> {
 
 /** Requests an export. */
 export function post(
-  service: ServiceProcess,
+  service: { readonly baseUrl: string },
   key: string,
   body: unknown,
   more: Record<string, string> = {},
