@@ -1,4 +1,7 @@
-import { JsonCount, type JsonLimits } from "../base/json_count.ts";
+import { countInSteps } from "../base/heavy_json.ts";
+import { JsonCount, type JsonExcess, type JsonLimits } from "../base/json_count.ts";
+import { parseInSteps } from "../base/parse_in_steps.ts";
+import type { Steps } from "../base/steps.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** The limits of a vendor's answer, or of one event of its stream. */
@@ -30,9 +33,24 @@ export function eventExcess(data: string): Fault | undefined {
   return data.length > countedUnits ? excessOf(data) : undefined;
 }
 
+/**
+ * Parses a large answer, or a large event, in steps. Throws `upstream_invalid_response` if it holds
+ * too much, and `JsonTextError` if it isn't JSON.
+ */
+export function* parseWithinLimits(text: string): Steps<unknown> {
+  const count = new JsonCount(answerLimits);
+  yield* countInSteps(count, text);
+  const fault = faultOf(count.excess, answerLimits);
+  if (fault) throw fault;
+  return yield* parseInSteps(text, count);
+}
+
 function excessOf(text: string, values: number = answerLimits.values): Fault | undefined {
   const limits: JsonLimits = { ...answerLimits, values };
-  const excess = new JsonCount(limits).add(text);
+  return faultOf(new JsonCount(limits).add(text), limits);
+}
+
+function faultOf(excess: JsonExcess | undefined, limits: JsonLimits): Fault | undefined {
   if (excess === undefined) return undefined;
   const what = excess === "longNames" ? "long member names" : excess;
   return new Fault("upstream_invalid_response", {

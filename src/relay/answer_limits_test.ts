@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { Fault } from "../shared/fault.ts";
-import { checkAnswerLimits } from "./answer_limits.ts";
+import { JsonTextError } from "../base/parse_in_steps.ts";
+import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
 
 Deno.test("an answer may have a few long member names, which a model repeated itself in", () => {
   const answer = (names: number) =>
@@ -12,4 +13,23 @@ Deno.test("an answer may have a few long member names, which a model repeated it
     () => checkAnswerLimits(answer(101)),
     (fault: Fault) => fault.code === "upstream_invalid_response",
   );
+});
+
+Deno.test("a large answer is parsed in many steps, and within the same limits", () => {
+  const parsed = (text: string) => {
+    const steps = parseWithinLimits(text);
+    for (let count = 1;; count++) {
+      const step = steps.next();
+      if (step.done) return { count, value: step.value };
+    }
+  };
+  for (const value of [{ a: '"'.repeat(2_000_000) }, { a: Array(500_000).fill({ b: 1 }) }]) {
+    const told = parsed(JSON.stringify(value));
+    assert.deepEqual(told.value, value);
+    assert.ok(told.count > 40, `${told.count} steps`);
+  }
+  assert.throws(() => parsed(`[${"0,".repeat(2_000_000)}0]`), {
+    code: "upstream_invalid_response",
+  });
+  assert.throws(() => parsed(`["${"a".repeat(1_000_000)}`), JsonTextError);
 });

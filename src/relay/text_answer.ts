@@ -1,12 +1,15 @@
 import { joinBytes, utf8Text } from "../base/bytes.ts";
 import { parseExactly } from "../base/exact_json.ts";
+import { heavyUnits } from "../base/heavy_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
+import { JsonTextError } from "../base/parse_in_steps.ts";
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
 import { wordsAndMedia } from "../shared/media_estimate.ts";
 import type { UpstreamAnswer, UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import { checkAnswerLimits } from "./answer_limits.ts";
+import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
 import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_call.ts";
@@ -19,8 +22,6 @@ import { readRawUsage } from "../repricing/stored_usage.ts";
 
 /** A larger whole answer is refused. */
 const maxAnswerBytes = 64 * 1024 * 1024;
-/** Larger answers are processed in turns with other calls. */
-const heavyBytes = 1024 * 1024;
 
 /**
  * Asks the vendor and turns its answer into the caller's: whole, or a stream that is yet to be
@@ -74,9 +75,9 @@ async function readAnswer(
   arriving.pieces = [bytes];
   call.answered();
   const { caller } = vendorCall;
-  const step = (bytes.length > heavyBytes ? caller.heavyStep?.() : undefined) ?? runAtOnce;
+  const step = (bytes.length > heavyUnits ? caller.heavyStep?.() : undefined) ?? runAtOnce;
   const text = await step(() => utf8Text(bytes));
-  const json = await step(() => parseAnswer(text));
+  const json = await step.inSteps(() => parseAnswerInSteps(text));
   const events = await step(() => plan.upstream.decodeAnswer(json, plan.quirks));
   const meter = (events: readonly CanonicalEvent[]) => {
     arriving.isMetered = true;
@@ -179,10 +180,24 @@ export function parseAnswer(text: string): unknown {
   try {
     return parseExactly(text);
   } catch {
-    throw new Fault("upstream_invalid_response", {
-      note: "a good status with a body that is not JSON",
-    });
+    throw notJson();
   }
+}
+
+/** The same in steps where the text is large. */
+function* parseAnswerInSteps(text: string): Steps<unknown> {
+  if (text.length <= heavyUnits) return parseAnswer(text);
+  try {
+    return yield* parseWithinLimits(text);
+  } catch (thrown) {
+    throw thrown instanceof JsonTextError ? notJson() : thrown;
+  }
+}
+
+function notJson(): Fault {
+  return new Fault("upstream_invalid_response", {
+    note: "a good status with a body that is not JSON",
+  });
 }
 
 /** Events that a mended answer can't be believed in. */

@@ -61,11 +61,16 @@ export function wordsAndMedia(text: string): { chars: number; pieces: number } {
   let chars = text.length;
   let pieces = 0;
   for (let from = 0; from < text.length;) {
-    const found = text.indexOf('"', from);
-    const to = found < 0 ? text.length : found;
-    if (to - from > minBase64 && isLongBase64(text.slice(from, from + minBase64 + 1))) {
-      chars -= to - from;
-      pieces++;
+    const start = text.slice(from, from + minBase64 + 1);
+    // What comes before any quote that is near is too short.
+    let to = from + start.lastIndexOf('"');
+    if (to < from) {
+      const found = text.indexOf('"', from + start.length);
+      to = found < 0 ? text.length : found;
+      if (isLongBase64(start)) {
+        chars -= to - from;
+        pieces++;
+      }
     }
     from = to + 1;
   }

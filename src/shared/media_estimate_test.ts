@@ -43,3 +43,13 @@ Deno.test("a cut answer's base64 is distinguished from its text, whatever quotes
   assert.deepEqual(wordsAndMedia(`${words}${data}`), { chars: words.length, pieces: 1 });
   assert.deepEqual(wordsAndMedia(`${words}${data}"}`), { chars: words.length + 2, pieces: 1 });
 });
+
+Deno.test("base64 counts as such from 1,001 characters on, wherever quotes are", () => {
+  const run = (length: number) => "A".repeat(length);
+  for (const [before, after] of [["", ""], ['"', '"'], ['a"'.repeat(600), `"${run(999)}`]]) {
+    const others = before!.length + after!.length;
+    assert.deepEqual(wordsAndMedia(`${before}${run(1001)}${after}`), { chars: others, pieces: 1 });
+    const short = { chars: others + 1000, pieces: 0 };
+    assert.deepEqual(wordsAndMedia(`${before}${run(1000)}${after}`), short);
+  }
+});
