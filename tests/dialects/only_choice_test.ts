@@ -2,7 +2,15 @@
 import assert from "@std/assert";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { framesOf, type Payload } from "./recordings.ts";
-import { type Name, names, type Passage, readWhole, relayStream } from "./translated.ts";
+import {
+  bytesOf,
+  dialects,
+  type Name,
+  names,
+  type Passage,
+  readWhole,
+  relayStream,
+} from "./translated.ts";
 
 const content = { role: "model", parts: [{ text: "second" }] };
 const message = { role: "assistant", content: "second" };
@@ -52,5 +60,26 @@ for (
       ["second"],
       ["second"],
     ]);
+  });
+}
+
+for (
+  const [vendor, answerOf] of [
+    ["chat", (count: number) => ({ choices: Array(count).fill({ delta: message, message }) })],
+    ["generate", (count: number) => ({ candidates: Array(count).fill({ content }) })],
+  ] as const
+) {
+  Deno.test(`a ${vendor} answer has at most 128 choices, whole or streamed`, () => {
+    const { createStreamDecoder, decodeAnswer } = dialects[vendor];
+    const read = (count: number) => {
+      const data = JSON.stringify(answerOf(count));
+      const event = { bytes: bytesOf(`data: ${data}\n\n`), data, terminated: true };
+      return [
+        () => decodeAnswer(answerOf(count), {}),
+        () => createStreamDecoder({}, count).decode(event),
+      ];
+    };
+    for (const act of read(128)) act();
+    for (const act of read(129)) assert.throws(act, { code: "upstream_invalid_response" });
   });
 }

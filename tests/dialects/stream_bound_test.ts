@@ -34,4 +34,16 @@ for (const caller of names) {
     for (let block = 0; block < 20_000; block++) more(block);
     assert.throws(() => more(20_000), { code: "upstream_invalid_response" });
   });
+
+  Deno.test(`a translated stream to a ${caller} caller has no more sources than a whole answer`, () => {
+    const vendor = names.find((name) => name !== caller)!;
+    const stream = planOf({ vendor, caller }).stream();
+    const forward = (...events: CanonicalEvent[]) =>
+      stream.forward(event, { events, usageOnly: false, terminal: false });
+    forward({ type: "block-start", choice: 0, block: 0, content: { kind: "text" } });
+    const citation = { url: "https://a.example", title: undefined, start: 0, end: 0 };
+    const more = () => forward({ type: "citation", choice: 0, block: 0, citation });
+    for (let sent = 0; sent < 20_000; sent++) more();
+    assert.throws(more, { code: "upstream_invalid_response" });
+  });
 }

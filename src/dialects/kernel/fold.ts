@@ -149,7 +149,9 @@ export class Fold {
 }
 
 /** No real answer has more; the limits bound work and memory. */
-const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
+export const maxBlocks = 20_000;
+export const maxCitations = 20_000;
+const maxOf = { blocks: maxBlocks, citations: maxCitations, logprobs: 500_000 } as const;
 
 /** Deeper values may be too deep for `JSON.stringify`. */
 const maxDepth = 1000;

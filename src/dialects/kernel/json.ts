@@ -1,5 +1,6 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
+import { unreadableAnswer } from "../../shared/fault.ts";
 
 /** JSON of unknown shape: vendors' answers and callers' open objects. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
@@ -72,9 +73,15 @@ export function choiceIndex(value: unknown, position: number): number {
  * have the same index, all are numbered by position.
  */
 export function choiceIndexes(choices: readonly JsonRecord[]): number[] {
+  refuseManyChoices(choices);
   const indexes = choices.map(({ index }, position) => choiceIndex(index, position));
   if (choices.length < 2 || new Set(indexes).size === choices.length) return indexes;
   return [...choices.keys()];
+}
+
+/** Throws `upstream_invalid_response` for more choices than a request may ask for. */
+export function refuseManyChoices({ length }: readonly unknown[]): void {
+  if (length > maxChoices) throw unreadableAnswer(`an answer with more than ${maxChoices} choices`);
 }
 
 /** Maximum number of choices that a request may ask for. */

@@ -4,7 +4,7 @@ import { writeJson } from "../../base/write_json.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
 import type { JsonRecord } from "../../dialects/kernel/json.ts";
 import type { Loss } from "../../dialects/kernel/canonical_request.ts";
-import { foldEvents } from "../../dialects/kernel/fold.ts";
+import { foldEvents, maxBlocks, maxCitations } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
 import { requireSummary } from "../../dialects/kernel/summary.ts";
@@ -105,12 +105,10 @@ function asStream(call: TranslationCall, events: readonly CanonicalEvent[]) {
 const eventStream = "text/event-stream";
 
 /**
- * Most text of a stream in UTF-16 units, and most blocks; no real answer has more. What an encoder
- * can't write yet it holds: blocks that wait for others, pieces of media, and of two dialects the
- * whole answer.
+ * Most text of a stream in UTF-16 units; no real answer has more. What an encoder can't write yet it
+ * holds: blocks that wait for others, pieces of media, and of two dialects the whole answer.
  */
 const maxChars = 64 * 1024 * 1024;
-const maxBlocks = 20_000;
 /** An event that waits takes room even if it is empty. */
 const charsOfEvent = 32;
 
@@ -119,13 +117,15 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
   const ended = new Set<number>();
   let chars = 0;
   let blocks = 0;
+  let citations = 0;
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
     for (const event of events) {
       chars += charsOfEvent + (event.type === "block-delta" ? event.text.length : 0);
       if (event.type === "block-start") blocks++;
-      if (chars > maxChars || blocks > maxBlocks) {
+      else if (event.type === "citation") citations++;
+      if (chars > maxChars || blocks > maxBlocks || citations > maxCitations) {
         throw unreadableAnswer("a stream with more text than can be translated");
       }
       if (rewriter.keeps(event)) {

@@ -1,7 +1,13 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
-import { asRecord, choiceIndex, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import {
+  asRecord,
+  choiceIndex,
+  isRecord,
+  type JsonRecord,
+  refuseManyChoices,
+} from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isFlat, ownAnswer } from "./answer/own_choice.ts";
@@ -81,6 +87,7 @@ class ChatStreamDecoder extends JsonEventDecoder {
     }
     this.#own.add(json);
     const choices = Array.isArray(json.choices) ? json.choices : [];
+    refuseManyChoices(choices);
     // Some servers number all choices 0. If only one was requested, several entries are pieces of
     // it.
     const areUnnumbered = !this.#isNumbered && choices.length > 1 &&

@@ -1,27 +1,30 @@
 import type { Citation, SearchWork } from "../../../kernel/canonical.ts";
+import { maxCitations } from "../../../kernel/fold.ts";
 import { sha256Hex, shortKey } from "../../../../base/hash.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
 
 /**
  * Reads the citations in a candidate's `groundingMetadata` or `citationMetadata`. `text` is the
  * block that they refer to: offsets count UTF-8 bytes on the wire and UTF-16 units in the canonical
- * form.
+ * form. At most one more than an answer may have: a passage may name all sources, and all passages
+ * may be the same.
  */
 export function readCitations(candidate: JsonRecord, text: string): Citation[] {
   const grounding = asRecord(candidate.groundingMetadata);
   const chunks = recordsIn(grounding.groundingChunks).map(source);
   const offset = offsetReader(text);
-  const supported = recordsIn(grounding.groundingSupports).flatMap((support) => {
+  const supported: Citation[] = [];
+  for (const support of recordsIn(grounding.groundingSupports)) {
     const segment = asRecord(support.segment);
     const range = { start: offset(segment.startIndex ?? 0), end: offset(segment.endIndex) };
     const indices = Array.isArray(support.groundingChunkIndices)
       ? support.groundingChunkIndices
       : [];
-    return indices.flatMap((index: unknown): Citation[] => {
+    for (const index of indices) {
       const chunk = typeof index === "number" ? chunks[index] : undefined;
-      return chunk ? [{ ...chunk, ...range }] : [];
-    });
-  });
+      if (chunk && supported.length <= maxCitations) supported.push({ ...chunk, ...range });
+    }
+  }
   // Sources without a passage count too.
   const cited = new Set(supported.map(({ url }) => shortKey(url)));
   const loose = chunks.flatMap((chunk): Citation[] =>
@@ -93,13 +96,13 @@ function writeCitations(citations: readonly Citation[], text: string): Record<st
     return room < 0 ? {} : { text: text.slice(start, end) };
   };
   // Sources of the same passage form one entry.
-  const tied: { start: number; end: number; indices: number[] }[] = [];
+  const tied: { start: number; end: number; indices: Set<number> }[] = [];
   for (const { url, start, end } of citations) {
     if (start === undefined || end === undefined) continue;
     const last = tied.at(-1);
     const index = indexes.get(shortKey(url))!;
-    if (last?.start !== start || last.end !== end) tied.push({ start, end, indices: [index] });
-    else if (!last.indices.includes(index)) last.indices.push(index);
+    if (last?.start === start && last.end === end) last.indices.add(index);
+    else tied.push({ start, end, indices: new Set([index]) });
   }
   return {
     groundingChunks: [...first.values()].map(({ url, title }) => {
@@ -111,7 +114,7 @@ function writeCitations(citations: readonly Citation[], text: string): Record<st
         endIndex: bytes(end),
         ...excerpt(start, end),
       },
-      groundingChunkIndices: indices,
+      groundingChunkIndices: [...indices],
     })),
   };
 }

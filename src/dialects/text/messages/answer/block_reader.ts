@@ -1,14 +1,13 @@
 import { BlockEvents } from "../../../kernel/block_events.ts";
 import type { CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
+import { maxCitations } from "../../../kernel/fold.ts";
 import { asRecord, asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
 /** Maximum text of vendor blocks and of sources, apart from the answer's text, in UTF-16 units. */
 const maxGathered = 32 * 1024 * 1024;
-/** Maximum number of sources of one text. */
-const maxCitations = 20_000;
 const maxOpen = 1_000;
 
 interface WordsBlock {
