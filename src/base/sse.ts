@@ -11,6 +11,8 @@ export interface SseEvent {
   readonly event?: string | undefined;
   /** Values of the `data:` lines, joined by \n; undefined without any (comments, pings). */
   readonly data: string | undefined;
+  /** The value of its data, if it was parsed before it is decoded, as large ones are. */
+  json?: unknown;
   /** False only for a last event whose blank line never came. */
   readonly terminated: boolean;
 }
@@ -228,6 +230,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** An event whose fields are parsed on demand. */
 class LazyEvent implements SseEvent {
+  json: unknown;
   readonly #from: number;
   #data: { value: string | undefined } | undefined;
 

@@ -27,8 +27,11 @@ const closeGraceMs = 100;
 
 /** Reads a vendor's stream and decides what the caller gets of it. */
 export interface StreamListener {
-  /** Takes a piece of the vendor's body. What it throws ends the answer. */
-  take(piece: Uint8Array, output: StreamOutput): void;
+  /**
+   * Takes a piece of the vendor's body. What it throws ends the answer. Until the promise that it
+   * may return is settled, nothing else is called.
+   */
+  take(piece: Uint8Array, output: StreamOutput): Promise<void> | void;
   /**
    * The vendor has closed its stream, or its time to do so is over. Returns the bytes that end the
    * caller's answer; throws a fault if the answer is incomplete.
@@ -125,6 +128,8 @@ class StreamForwarder implements StreamOutput {
   #takenBytes = 0;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
+  /** While a piece takes its time, whatever happens next waits for it. */
+  #taking: Promise<void> | undefined;
   /** The end of the caller's answer, held back until the call's end is recorded. */
   #tail: Uint8Array[] = [];
   /** Comments before the first event, held back with the headers. */
@@ -158,7 +163,7 @@ class StreamForwarder implements StreamOutput {
     this.#caller.onDrain(() => {
       this.#isBehind = false;
       this.#unread.drained();
-      this.#deps.body.resume();
+      if (!this.#taking) this.#deps.body.resume();
     });
     this.#deps.body.onData({
       data: (piece) => this.#take(piece),
@@ -169,6 +174,7 @@ class StreamForwarder implements StreamOutput {
 
   #take(piece: Uint8Array): void {
     if (this.#isOver) return;
+    if (this.#taking) return void this.#taking.then(() => this.#take(piece));
     this.#takenBytes += piece.length;
     this.#unnotedBytes += piece.length;
     try {
@@ -176,15 +182,29 @@ class StreamForwarder implements StreamOutput {
         this.#unnotedBytes = 0;
         this.#deps.call.noteWork();
       }
-      this.#deps.listener.take(piece, this);
+      const taking = this.#deps.listener.take(piece, this);
+      if (taking) this.#await(taking);
     } catch (thrown) {
       this.#fail(faultOf(thrown));
     }
   }
 
+  #await(taking: Promise<void>): void {
+    this.#deps.body.pause();
+    const taken = taking.catch((thrown) => this.#fail(faultOf(thrown))).then(() => {
+      this.#taking = undefined;
+    });
+    this.#taking = taken;
+    // What has come meanwhile has its turn one microtask before what is yet to be read.
+    void taken.then(() => {}).then(() => {
+      if (!this.#taking && !this.#isBehind) this.#deps.body.resume();
+    });
+  }
+
   /** A failure of our own in an event handler must end the call, not the process. */
   #guard(act: () => void): void {
     if (this.#isOver) return;
+    if (this.#taking) return void this.#taking.then(() => this.#guard(act));
     try {
       this.#deps.call.noteWork();
       act();

@@ -347,3 +347,52 @@ Deno.test("a stop waits for streams that wait for their turn, then settles them,
 function unused(): never {
   throw new Error("not used");
 }
+
+Deno.test("what comes while a piece takes its time waits for it, in its order", async () => {
+  const took: string[] = [];
+  const slow = Promise.withResolvers<void>();
+  const { did, endings, recorded, stream, send, end } = setUp({
+    listener: {
+      take(piece, output) {
+        const text = new TextDecoder().decode(piece);
+        took.push(text);
+        output.begin();
+        output.send(piece);
+        return text === "slow " ? slow.promise : undefined;
+      },
+    },
+  });
+  recorded.resolve();
+  const begun = stream.then((body) => new Response(body).text());
+  for (const text of ["one ", "slow ", "two ", "three "]) send(text);
+  end();
+  for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  assert.deepEqual([took, did, endings], [["one ", "slow "], ["pause"], []]);
+  slow.resolve();
+  assert.equal(await begun, "one slow two three .");
+  assert.equal(endings[0]?.status, "completed");
+});
+
+Deno.test("a piece that fails after a while ends the answer, and its caller's leaving waits", async () => {
+  const slow = Promise.withResolvers<void>();
+  const { did, endings, recorded, stream, send } = setUp({
+    listener: {
+      take(_piece, output) {
+        output.begin();
+        return slow.promise;
+      },
+    },
+  });
+  recorded.resolve();
+  send("slow ");
+  const left = (await stream).cancel();
+  await Promise.resolve();
+  assert.deepEqual(endings, []);
+  slow.reject(new Fault("upstream_invalid_response"));
+  await left;
+  for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  assert.deepEqual(endings.map(({ status, errorCode }) => [status, errorCode]), [
+    ["failed", "upstream_invalid_response"],
+  ]);
+  assert.deepEqual(did, ["pause", "destroy", "part", "resume"]);
+});

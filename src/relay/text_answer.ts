@@ -145,6 +145,7 @@ function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAns
         plan: stream,
         decoder: plan.upstream.createStreamDecoder(plan.quirks, facts.choices),
         awaitsContent: !isLast,
+        heavyStep: vendorCall.caller.heavyStep,
       }),
     };
   } catch (thrown) {

@@ -1,10 +1,13 @@
 import { Buffer } from "node:buffer";
 import { parseExactly } from "../base/exact_json.ts";
+import { heavyUnits } from "../base/heavy_json.ts";
+import type { Step } from "../base/heavy_work.ts";
+import { JsonTextError } from "../base/parse_in_steps.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import { eventExcess } from "./answer_limits.ts";
+import { eventExcess, parseWithinLimits } from "./answer_limits.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamListener, StreamOutput, StreamRecord } from "./stream_forwarder.ts";
@@ -22,6 +25,7 @@ export class TextStreamListener implements StreamListener {
   readonly #meter: Meter;
   readonly #plan: StreamPlan;
   readonly #decoder: StreamDecoder;
+  readonly #heavyStep: (() => Step) | undefined;
   readonly #splitter = new SseSplitter({ maxEventBytes });
   /** The caller's answer begins with its first content, not with its first event. */
   #awaitsContent: boolean;
@@ -31,13 +35,15 @@ export class TextStreamListener implements StreamListener {
   #heldBytes = 0;
 
   constructor(
-    { vendorCall, meter, plan, decoder, awaitsContent }: {
+    { vendorCall, meter, plan, decoder, awaitsContent, heavyStep }: {
       vendorCall: Pick<VendorCallContext, "fault">;
       meter: Meter;
       plan: StreamPlan;
       decoder: StreamDecoder;
       /** Another vendor could be asked as long as the answer has no content. */
       awaitsContent: boolean;
+      /** Absent: large events are parsed at once. */
+      heavyStep?: (() => Step) | undefined;
     },
   ) {
     this.#awaitsContent = awaitsContent;
@@ -45,6 +51,7 @@ export class TextStreamListener implements StreamListener {
     this.#meter = meter;
     this.#plan = plan;
     this.#decoder = decoder;
+    this.#heavyStep = heavyStep;
   }
 
   get mayBeWhole(): boolean {
@@ -55,12 +62,21 @@ export class TextStreamListener implements StreamListener {
     return this.#plan.keepAlive;
   }
 
-  /** Sends the output of one piece in one write, up to an event that fails. */
-  take(piece: Uint8Array, output: StreamOutput): void {
+  /**
+   * Sends the output of one piece in one write, up to an event that fails. Returns a promise if the
+   * piece completes a large event, which is parsed in turns with other calls.
+   */
+  take(piece: Uint8Array, output: StreamOutput): Promise<void> | undefined {
     const run = new Run(output);
     try {
       const rest = this.#takeRun(piece, run, output);
-      if (rest.length > 0) this.#takeEvents(this.#splitter.push(rest), run, output);
+      if (rest.length === 0) return undefined;
+      const events = this.#splitter.push(rest);
+      const heavy = this.#heavyStep ? events.findIndex(isHeavy) : -1;
+      if (heavy < 0) return this.#takeEvents(events, run, output);
+      this.#takeEvents(events.slice(0, heavy), run, output);
+      run.send();
+      return this.#takeHeavy(events.slice(heavy), output);
     } finally {
       run.send();
     }
@@ -99,8 +115,27 @@ export class TextStreamListener implements StreamListener {
     return {};
   }
 
-  #takeEvents(events: readonly SseEvent[], run: Run, output: StreamOutput): void {
+  #takeEvents(events: readonly SseEvent[], run: Run, output: StreamOutput): undefined {
     for (const event of events) this.#takeEvent(event, run, output);
+  }
+
+  /** Parses the large ones of the events in steps; what isn't JSON is left to the decoder. */
+  async #takeHeavy(events: readonly SseEvent[], output: StreamOutput): Promise<void> {
+    for (const event of events) {
+      const { data } = event;
+      if (isHeavy(event) && data !== undefined) {
+        const step = this.#heavyStep!();
+        event.json = await step.inSteps(() => parseWithinLimits(data)).catch((thrown) => {
+          if (!(thrown instanceof JsonTextError)) throw thrown;
+        });
+      }
+      const run = new Run(output);
+      try {
+        this.#takeEvent(event, run, output);
+      } finally {
+        run.send();
+      }
+    }
   }
 
   /**
@@ -131,7 +166,7 @@ export class TextStreamListener implements StreamListener {
   }
 
   #takeEvent(event: SseEvent, run: Run, output: StreamOutput): void {
-    if (event.data !== undefined) checkEvent(event.data);
+    if (event.data !== undefined && event.json === undefined) checkEvent(event.data);
     const decoded = this.#decoder.decode(event);
     // After the last event only usage belongs to this answer.
     if (this.#isTerminated && !mayFollowEnd(decoded)) return;
@@ -173,6 +208,10 @@ export class TextStreamListener implements StreamListener {
     this.#isDecoded = true;
     return this.#decoder.end();
   }
+}
+
+function isHeavy({ bytes }: SseEvent): boolean {
+  return bytes.length > heavyUnits;
 }
 
 /** No more bytes than these are held back until an answer's first content. */

@@ -26,7 +26,7 @@ export abstract class JsonEventDecoder implements StreamDecoder {
     const data = event.data?.trim() ?? "";
     if (data === "") return noEvents;
     if (data === "[DONE]") return this.mark();
-    const json = jsonValue(data);
+    const json = event.json ?? jsonValue(data);
     if (json === undefined) return this.unreadable();
     this.#similar.learn(event.bytes, event.data!, json);
     return this.take(json, [], event);

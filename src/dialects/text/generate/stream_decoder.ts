@@ -33,7 +33,7 @@ class GenerateStreamDecoder implements StreamDecoder {
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
     if (data === undefined || data.trim() === "" || data.trim() === "[DONE]") return noEvents;
-    const json = jsonValue(data);
+    const json = event.json ?? jsonValue(data);
     if (json === undefined) return this.#fail(unreadableEvent());
     const events: CanonicalEvent[] = [];
     for (const element of Array.isArray(json) ? json : [json]) {

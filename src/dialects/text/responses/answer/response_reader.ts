@@ -56,7 +56,7 @@ export function finalResponse(event: SseEvent): JsonRecord | undefined {
   if (data === undefined || !/"type"\s*:\s*"response\.(completed|incomplete)"/.test(data)) {
     return undefined;
   }
-  const json = asRecord(jsonValue(data));
+  const json = asRecord(event.json ?? jsonValue(data));
   return terminal.has(json.type) && isRecord(json.response) ? json.response : undefined;
 }
 
