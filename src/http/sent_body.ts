@@ -15,7 +15,7 @@ import {
   heavyValues,
   jsonLimits,
 } from "../base/heavy_json.ts";
-import { JsonCount, type JsonExcess } from "../base/json_count.ts";
+import { JsonCount, type JsonExcess, maxNameUnits } from "../base/json_count.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import { finish, type Steps } from "../base/steps.ts";
 import { countValues, countValuesInSteps, findDuplicateName } from "../base/duplicate_names.ts";
@@ -285,7 +285,9 @@ function tooMuch(excess: JsonExcess): Fault {
       });
     case "longNames":
       return new Fault("invalid_value", {
-        message: "The request body has a member name of more than 16,000 characters.",
+        message: `The request body has a member name of more than ${
+          maxNameUnits.toLocaleString("en-US")
+        } characters.`,
       });
     case "members":
       return new Fault("invalid_value", {

@@ -1,4 +1,3 @@
-import { heavyUnits } from "../base/heavy_json.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
@@ -6,7 +5,6 @@ import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
-import { refuseLongIdentifiers } from "../shared/long_identifiers.ts";
 import { mergeTags, type PromptTags } from "../shared/prompt_tags.ts";
 import { inputTokenBounds } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -274,10 +272,6 @@ async function planFor(
     mayBeVendors: !isManaged && hasDialect,
   });
   const isContinued = continued.body !== request.body;
-  if (isContinued && continued.bodyText.length > heavyUnits) {
-    // Each turn of the conversation may have a few.
-    await step.inSteps(() => refuseLongIdentifiers(continued.body));
-  }
   const facts = !isContinued
     ? asked.facts
     : withTagsOf(asked.facts, await step(() => dialect.readRequest(continued.body)));

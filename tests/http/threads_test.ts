@@ -459,9 +459,13 @@ Deno.test("each turn of a long thread may have a few long ids, all together no m
   const second = await ask({ messages: turn("Two?", 2), thread });
   assert.equal(second.status, 200, second.text.slice(0, 300));
   const third = await ask({ messages: turn("Two?", 3), thread });
-  assert.equal(third.status, 400);
-  assert.match(
-    third.json.error.message,
-    /^messages\[6\]\.content\[1\]\.tool_use_id: expected at most/,
-  );
+  const counted = await world().post("/chat/v1/messages/count_tokens", {
+    model: models[1],
+    messages: turn("Two?", 3),
+    thread,
+  });
+  assert.deepEqual([third.status, counted.status], [400, 400]);
+  for (const { error } of [third.json, await counted.json()]) {
+    assert.match(error.message, /^messages\[6\]\.content\[1\]\.tool_use_id: expected at most/);
+  }
 });

@@ -1,9 +1,12 @@
 import { parseExactly } from "../../base/exact_json.ts";
+import { heavyUnits } from "../../base/heavy_json.ts";
+import { runAtOnce } from "../../base/heavy_work.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect, RequestFacts } from "../../dialects/kernel/dialect.ts";
 import { textWithoutTags, withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
+import { refuseLongIdentifiers } from "../../shared/long_identifiers.ts";
 import type {
   StoredResponse,
   StoredResponseFields,
@@ -41,6 +44,11 @@ export async function continueConversation(
   const lookup = { caller, account, store, seals, mayBeVendors, isUnrecorded };
   const continued = await withPrevious(conversation, request, lookup);
   const whole = await withItems(conversation, continued, lookup);
+  if (whole.body !== request.body && whole.bodyText.length > heavyUnits) {
+    // Each turn of the conversation may have a few.
+    const { step = runAtOnce } = caller;
+    await step.inSteps(() => refuseLongIdentifiers(whole.body));
+  }
   if (sealedBy === undefined) return whole;
   // The vendor stores nothing, so items that the caller sends back are sealed too.
   const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
