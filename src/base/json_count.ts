@@ -31,6 +31,8 @@ export const largeSpanUnits = 128 * 1024;
  */
 export class JsonCount {
   values = 1;
+  /** Different member names. */
+  names = 0;
   /** String values of more than `maxNameUnits` in the text. */
   longStrings = 0;
   excess: JsonExcess | undefined;
@@ -59,7 +61,6 @@ export class JsonCount {
   /** Hashes of the names seen, which may collide: a few in a set, more of them as one bit each. */
   readonly #few = new Set<number>();
   #seen: Uint32Array | undefined;
-  #names = 0;
   #longNames = 0;
 
   constructor(
@@ -189,7 +190,7 @@ export class JsonCount {
     if (units > maxNameUnits && ++this.#longNames > longNames) this.excess = "longNames";
     const bit = (this.#hash ^ this.#hash >>> 15) & (nameBits - 1);
     const isNew = this.#seen === undefined ? this.#isNewOfFew(bit) : setBit(this.#seen, bit);
-    if (isNew && ++this.#names > this.#limits.names) this.excess = "names";
+    if (isNew && ++this.names > this.#limits.names) this.excess = "names";
   }
 
   /**

@@ -47,3 +47,20 @@ for (const caller of names) {
     assert.throws(more, { code: "upstream_invalid_response" });
   });
 }
+
+Deno.test("a translated stream to a generate caller parses no more names than a whole answer", () => {
+  const stream = planOf({ vendor: "chat", caller: "generate" }).stream();
+  const call = (block: number) => {
+    const content = { kind: "tool-call", id: `c${block}`, name: "f", custom: false } as const;
+    const text = `{${Array.from({ length: 5_000 }, (_, at) => `"k${block}_${at}":1`).join()}}`;
+    const events: CanonicalEvent[] = [
+      { type: "block-start", choice: 0, block, content },
+      { type: "block-delta", choice: 0, block, text },
+      { type: "block-end", choice: 0, block },
+    ];
+    stream.forward(event, { events, usageOnly: false, terminal: false });
+  };
+  assert.throws(() => Array.from({ length: 40 }, (_, block) => call(block)), {
+    code: "upstream_invalid_response",
+  });
+});

@@ -1,6 +1,7 @@
 import { beginning } from "../../base/characters.ts";
 import { pushAll } from "../../base/lists.ts";
 import { unreadableAnswer } from "../../shared/fault.ts";
+import { ArgumentNames, maxArgumentNames } from "./argument_names.ts";
 import type {
   AnswerPart,
   CanonicalAnswer,
@@ -31,6 +32,7 @@ export class Fold {
   readonly #own: { own?: DialectFields } = {};
   readonly #room: { text: number; media: number };
   #truncated = false;
+  readonly #names = new ArgumentNames();
   #citations = 0;
   #logprobs = 0;
   #excess: keyof typeof maxOf | undefined;
@@ -69,7 +71,9 @@ export class Fold {
         this.#keepOwn(event);
         break;
       case "block-end": {
-        const part = this.#parts.get(event.block)?.part;
+        const open = this.#parts.get(event.block);
+        const part = open?.part;
+        if (part?.kind === "tool-call" && !part.custom) this.#countNames(open!);
         if (part && event.opaque) part.opaque = event.opaque;
         if (part && event.own) part.own = event.own;
         break;
@@ -100,6 +104,14 @@ export class Fold {
   /** Which elements exceeded their limit; the excess was dropped and the answer is truncated. */
   get excess(): keyof typeof maxOf | undefined {
     return this.#excess;
+  }
+
+  /** Arguments that can't be parsed with those before are dropped. */
+  #countNames(open: OpenPart): void {
+    open.pieces = [open.pieces.join("")];
+    if (this.#names.add(open.pieces[0]!)) return;
+    open.pieces = [];
+    this.#leaveOut("names");
   }
 
   #leaveOut(what: keyof typeof maxOf): void {
@@ -151,7 +163,9 @@ export class Fold {
 /** No real answer has more; the limits bound work and memory. */
 export const maxBlocks = 20_000;
 export const maxCitations = 20_000;
-const maxOf = { blocks: maxBlocks, citations: maxCitations, logprobs: 500_000 } as const;
+const maxOf = {
+  ...{ blocks: maxBlocks, citations: maxCitations, logprobs: 500_000, names: maxArgumentNames },
+} as const;
 
 /** Deeper values may be too deep for `JSON.stringify`. */
 const maxDepth = 1000;

@@ -155,6 +155,22 @@ Deno.test("an answer of more blocks than any answer has is cut as a record, and 
   assert.equal(foldEvents(blocks.slice(1)).choices[0]!.parts.length, 20_000);
 });
 
+Deno.test("arguments with more names than any answer has are dropped from a record, and no answer as a whole", () => {
+  const calls = (count: number) =>
+    Array.from({ length: count }, (_, block) => [
+      start(block, { kind: "tool-call", id: "c", name: "f", custom: false }),
+      delta(block, `{${Array.from({ length: 5_000 }, (_, at) => `"k${block}_${at}":1`).join()}}`),
+      end(block),
+    ]).flat();
+  const fold = new Fold(Number.MAX_SAFE_INTEGER);
+  for (const event of calls(40)) fold.add(event);
+  assert.equal(fold.excess, "names");
+  const texts = fold.answer().choices[0]!.parts.map(({ text }) => text);
+  assert.deepEqual([texts[20]!.slice(0, 8), texts.at(-1)], ['{"k20_0"', ""]);
+  assert.throws(() => foldEvents(calls(40)), { code: "upstream_invalid_response" });
+  assert.equal(foldEvents(calls(20)).truncated, false);
+});
+
 Deno.test("own fields that have no room are left out without being read whole", () => {
   let read = 0;
   const entry = {

@@ -1,5 +1,6 @@
 import { pushAll } from "../../../base/lists.ts";
-import type { Fault } from "../../../shared/fault.ts";
+import { type Fault, unreadableAnswer } from "../../../shared/fault.ts";
+import { ArgumentNames, maxArgumentNames } from "../../kernel/argument_names.ts";
 import type {
   AnswerPart,
   BlockDeltaEvent,
@@ -65,6 +66,7 @@ class GenerateStreamEncoder implements StreamEncoder {
   readonly #bareEnum: boolean;
   readonly #blocks = new Map<number, OpenBlock>();
   readonly #choices = new Map<number, ChoiceState>();
+  readonly #names = new ArgumentNames();
   /** Members that every element repeats. */
   #head: Record<string, unknown>;
   readonly #usage: ShownUsage;
@@ -172,6 +174,9 @@ class GenerateStreamEncoder implements StreamEncoder {
       // The text has been sent; only its signature remains.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
       return rest ? this.#elements(open.choice, choice.last.add(rest)) : "";
+    }
+    if (whole.kind === "tool-call" && !this.#names.add(whole.text)) {
+      throw unreadableAnswer(`a stream whose calls have more than ${maxArgumentNames} names`);
     }
     if (isInvalidCall(whole)) choice.sawInvalidCall = true;
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
