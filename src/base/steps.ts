@@ -9,8 +9,8 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** Default number of elements per step. */
-const stride = 512;
+/** Default number of elements per step; one may take milliseconds. */
+const stride = 16;
 
 /** `map` in steps of `each` elements. */
 export function* mapInSteps<A, B>(

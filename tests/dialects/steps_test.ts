@@ -70,6 +70,27 @@ for (const name of names) {
   });
 }
 
+for (const name of ["messages", "generate"] as const) {
+  Deno.test(`calls of one turn with large arguments are encoded for ${name} a few at a time`, () => {
+    const request = finish(chat.decodeRequest(manyCalls(64)));
+    let read = 0;
+    for (const part of request.turns.flatMap((turn) => turn.parts)) {
+      if (part.type !== "tool-call") continue;
+      const text = part.arguments;
+      Object.defineProperty(part, "arguments", { enumerable: true, get: () => (read++, text) });
+    }
+    const target = { model: models[name], maxOutputTokens: 100 };
+    const work = dialects[name].encodeRequest(request, target);
+    let longest = 0;
+    for (let isDone = false; !isDone; longest = Math.max(longest, read)) {
+      read = 0;
+      isDone = work.next().done === true;
+    }
+    // Arguments are read a few times, and those of one call may take milliseconds.
+    assert.ok(longest <= 40, `${longest} reads of arguments in one step`);
+  });
+}
+
 Deno.test("a generate content with many calls is decoded in short steps", () => {
   const parts = Array(10_000).fill({ functionCall: { name: "f" } });
   const { steps } = counted(generate.decodeRequest({ model: "m", contents: [{ parts }] }));
