@@ -1,6 +1,6 @@
 import { countInSteps } from "../base/heavy_json.ts";
-import { JsonCount, type JsonExcess, type JsonLimits } from "../base/json_count.ts";
-import { parseInSteps } from "../base/parse_in_steps.ts";
+import { JsonCount, type JsonExcess, type JsonLimits, largeSpanUnits } from "../base/json_count.ts";
+import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -42,6 +42,11 @@ export function* parseWithinLimits(text: string): Steps<unknown> {
   yield* countInSteps(count, text);
   const fault = faultOf(count.excess, answerLimits);
   if (fault) throw fault;
+  const { start, end } = count.solid;
+  // Cut off, or followed by something: parsing would be one step, and fail.
+  if (end - start > largeSpanUnits && count.large.get(start) !== end) {
+    throw new JsonTextError(undefined);
+  }
   return yield* parseInSteps(text, count);
 }
 

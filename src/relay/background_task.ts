@@ -7,7 +7,9 @@ import type { Authorization } from "./pipeline.ts";
 import type { Reply } from "./reply.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { changeMembers, splice, topLevelMembersSteps } from "../base/json_text.ts";
+import { heavyUnits, parsing } from "../base/heavy_json.ts";
 import type { Steps } from "../base/steps.ts";
+import { writeJson } from "../base/write_json.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
 
 /** A background call on its way through the relay. */
@@ -112,9 +114,12 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
     wholeRequestText: (requestText) => withoutStream(requestText, plan.upstream),
     losses: plan.losses,
     hosted: plan.hosted,
-    whole(answer) {
-      const { text: callersText, ...whole } = plan.whole(answer);
-      const text = JSON.stringify(task.answered(parseExactly(callersText)));
+    *whole(answer) {
+      const { text: callersText, ...whole } = yield* plan.whole(answer);
+      const isHeavy = callersText.length > heavyUnits;
+      const json = isHeavy ? yield* parsing(callersText) : parseExactly(callersText);
+      const answered = task.answered(json);
+      const text = isHeavy ? yield* writeJson(answered) : JSON.stringify(answered);
       return { ...whole, body: "", text };
     },
     stream() {

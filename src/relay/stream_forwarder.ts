@@ -32,6 +32,8 @@ export interface StreamListener {
    * may return is settled, nothing else is called.
    */
   take(piece: Uint8Array, output: StreamOutput): Promise<void> | void;
+  /** Takes what is left at the end of the body, as `take` does. Absent: nothing is. */
+  takeLast?(output: StreamOutput): Promise<void> | void;
   /**
    * The vendor has closed its stream, or its time to do so is over. Returns the bytes that end the
    * caller's answer; throws a fault if the answer is incomplete.
@@ -269,6 +271,11 @@ class StreamForwarder implements StreamOutput {
    * The vendor has closed its stream in order, or its time to do so after the last event is over.
    */
   #end(): void {
+    const taking = this.#deps.listener.takeLast?.(this);
+    if (taking) {
+      this.#await(taking);
+      return this.#guard(() => this.#end());
+    }
     const last = this.#deps.listener.end(this);
     this.begin();
     this.#finish(this.#wellEnded(true), {

@@ -90,7 +90,7 @@ async function readAnswer(
     throw vendorCall.fault(failure.error);
   }
   const contentType = answer.headers["content-type"];
-  const whole = await step(() => plan.whole({ bytes, text, contentType, events })).catch(
+  const whole = await step.inSteps(() => plan.whole({ bytes, text, contentType, events })).catch(
     (thrown) => {
       meter(events);
       throw thrown;

@@ -82,13 +82,19 @@ export class TextStreamListener implements StreamListener {
     }
   }
 
-  end(output: StreamOutput): Uint8Array | undefined {
+  /** Takes the last event, whose blank line may not have come. */
+  takeLast(output: StreamOutput): Promise<void> | undefined {
     const run = new Run(output);
     try {
-      this.#takeEvents(this.#splitter.end().filter(isWhole), run, output);
+      const events = this.#splitter.end();
+      if (this.#heavyStep && events.some(isHeavy)) return this.#takeHeavy(events, output);
+      return this.#takeEvents(events.filter(isWhole), run, output);
     } finally {
       run.send();
     }
+  }
+
+  end(output: StreamOutput): Uint8Array | undefined {
     const rest = this.#endDecoding();
     const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
     if (rest.complete && !isEmpty) {
@@ -119,7 +125,10 @@ export class TextStreamListener implements StreamListener {
     for (const event of events) this.#takeEvent(event, run, output);
   }
 
-  /** Parses the large ones of the events in steps; what isn't JSON is left to the decoder. */
+  /**
+   * Parses the large ones of the events in steps. What isn't JSON is left to the decoder, unless its
+   * end never came.
+   */
   async #takeHeavy(events: readonly SseEvent[], output: StreamOutput): Promise<void> {
     for (const event of events) {
       const { data } = event;
@@ -128,6 +137,7 @@ export class TextStreamListener implements StreamListener {
         event.json = await step.inSteps(() => parseWithinLimits(data)).catch((thrown) => {
           if (!(thrown instanceof JsonTextError)) throw thrown;
         });
+        if (event.json === undefined && !event.terminated) continue;
       }
       const run = new Run(output);
       try {

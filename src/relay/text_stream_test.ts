@@ -49,7 +49,7 @@ function setUp() {
     ...{ decoder, awaitsContent: false, heavyStep: () => step },
   });
   const take = (text: string) => listener.take(new TextEncoder().encode(text), output);
-  return { did, take };
+  return { did, take, end: () => listener.takeLast(output) };
 }
 
 Deno.test("a large event is parsed in steps, and those around it have their order", async () => {
@@ -69,5 +69,16 @@ Deno.test("a large event that isn't JSON is left to the decoder, one that holds 
     async () => await take(`data: [${"0,".repeat(2_000_000)}0]\n\n`),
     { code: "upstream_invalid_response" },
   );
+  assert.deepEqual(did, []);
+});
+
+Deno.test("a large last event without its blank line counts if it is whole", async () => {
+  const { did, take, end } = setUp();
+  take(`data: ["${heavy}"]\n`);
+  await end();
+  assert.deepEqual(did.splice(0), ["steps", "value 2", "sent 2"]);
+  assert.equal(await end(), undefined);
+  take(`data: ["${heavy}`);
+  await end();
   assert.deepEqual(did, []);
 });

@@ -116,6 +116,7 @@ function listened(plan: TextPlan, decoder: StreamDecoder, pieces: readonly Uint8
   let thrown: string | undefined;
   try {
     for (const piece of pieces) listener.take(piece.slice(), output);
+    listener.takeLast(output);
     const last = listener.end(output);
     if (last) output.send(last);
   } catch (fault) {

@@ -1,3 +1,4 @@
+import { finish } from "../../src/base/steps.ts";
 import { type DialectName, dialectNames } from "../../contracts/calls/vendors.ts";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
@@ -108,7 +109,7 @@ export function readWhole(passage: Passage, json: unknown): readonly CanonicalEv
   const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
   if (events.some(({ type }) => type === "error")) return events;
   const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
-  return planOf(passage).whole(answer).events;
+  return finish(planOf(passage).whole(answer)).events;
 }
 
 /** A whole answer as who asked for a stream gets it; undefined for a failed one. */
@@ -116,7 +117,7 @@ export function streamOfWhole(passage: Passage, json: unknown): string | undefin
   const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
   if (events.some(({ type }) => type === "error")) return undefined;
   const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
-  return String(planOf({ ...passage, streams: true }).whole(answer).body);
+  return String(finish(planOf({ ...passage, streams: true }).whole(answer)).body);
 }
 
 /** A folded answer as its caller gets it, and as the record keeps it. */

@@ -64,8 +64,9 @@ export function* passThrough(
       dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: unsigned?.switchesOff ? ["thinking"] : [],
     renamed,
-    whole({ bytes, text, events }) {
+    *whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;
+      yield;
       const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
       const body = named === text && !isShortText(text, bytes) ? bytes : named;
       const recorded = dialect.withoutRepeated?.(named) ?? named;

@@ -37,7 +37,7 @@ export interface TextPlan {
   /** A field that was passed on under another name: `older=newer`. */
   readonly renamed?: string | undefined;
   /** Turns the vendor's whole answer into the caller's. */
-  whole(answer: VendorAnswer): WholeAnswer;
+  whole(answer: VendorAnswer): Steps<WholeAnswer>;
   stream(): StreamPlan;
   /** Returns the folded answer for the record, in the caller's dialect. */
   encodeFolded(answer: CanonicalAnswer): unknown;

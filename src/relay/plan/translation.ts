@@ -1,4 +1,4 @@
-import { parsing } from "../../base/heavy_json.ts";
+import { heavyUnits, parsing } from "../../base/heavy_json.ts";
 import type { Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
@@ -74,14 +74,15 @@ export function translate(options: TranslationCall): TextPlan {
     requestText: call.requestText,
     plainRequestText: () => withoutUsageFlag(upstream, call.requestText),
     losses,
-    whole({ events }) {
+    *whole({ bytes, events }) {
       const rewriter = createRewriter();
       const undone = events.flatMap((event) => rewriter.apply(event));
       const answer = foldEvents(undone);
       requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
       const { asksForSummary } = call.request;
       if (asksForSummary) requireSummary(answer, asksForSummary);
-      const text = JSON.stringify(encodeWhole(answer));
+      const encoded = encodeWhole(answer);
+      const text = bytes.length > heavyUnits ? yield* writeJson(encoded) : JSON.stringify(encoded);
       const sent = call.streams ? asStream(call, undone) : { body: text };
       const recorded = dialect.withoutRepeated?.(text) ?? text;
       return { contentType: "application/json", ...sent, text: recorded, events: undone };
