@@ -4,9 +4,9 @@ import { roundPicoToNano } from "../base/money.ts";
 
 /**
  * Returns the cost of one call, in which other models may have taken part (`usage.otherModels`).
- * Their usage is subtracted from the whole and priced by their own rows, each with the context tier
- * of its own prompt. A model without a row is priced as the one that was asked. The sum is rounded
- * once.
+ * Each of these passes is subtracted from the whole and priced by its own model's row, with the
+ * context tier of its own prompt. A model without a row is priced as the one that was asked. The sum
+ * is rounded once.
  */
 export function callCost(
   usage: BillableUsage,
@@ -14,7 +14,7 @@ export function callCost(
   priceOf: (model: string) => PriceRow | undefined,
 ): Cost {
   const priced = (usage.otherModels ?? []).flatMap((other) => {
-    const own = priceOf(other.model);
+    const own = other.model === undefined ? row : priceOf(other.model);
     return own ? [{ usage: inTierOf(other.usage, usage), row: own }] : [];
   });
   const rest = priced.reduce((left, other) => without(left, other.usage), usage);

@@ -44,6 +44,12 @@ Deno.test("the service tier and region that the vendor reported hold for every m
   assert.equal(cost({ region: "us" }), cost({}) * 3n);
 });
 
+Deno.test("a pass of the asked model has the context tier of its own prompt", () => {
+  const contextTiers = [{ threshold: 2500, inclusive: false, rates: { input: 9000n } }];
+  const usage = { input: 4000, output: 0, otherModels: [{ usage: { input: 2000, output: 0 } }] };
+  assert.equal(callCost(usage, { ...asked, contextTiers }, priceOf).pico, 4000n * 1000n);
+});
+
 Deno.test("counts that another model's usage lacks are all the asked one's", () => {
   const rates = { input: 1000n, cacheRead: 100n, cacheWrite: 2000n, output: 1000n };
   const usage: Usage = {

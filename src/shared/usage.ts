@@ -47,8 +47,11 @@ export interface Usage {
   serviceTier?: string;
   /** The region that the vendor reported, such as `us`. */
   region?: string;
-  /** The part of the usage by models other than the requested one (advisors, fallbacks). */
-  otherModels?: readonly { model: string; usage: Usage }[];
+  /**
+   * Of the usage: passes with a prompt of their own, by other models than the requested one
+   * (advisors, fallbacks) or, without `model`, by itself (compaction).
+   */
+  otherModels?: readonly { model?: string; usage: Usage }[];
   /** The vendor's own usage object, for the record. */
   raw?: unknown;
 }

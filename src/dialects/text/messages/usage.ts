@@ -26,9 +26,12 @@ export function readUsage(usage: unknown): Usage | undefined {
     one.type === "compaction" || one.type === "advisor_message"
   );
   const tokens = besides.map(readTokens).reduce(add, readTokens(raw));
+  // A fallback's earlier passes are `message` ones too; only its last has a type of its own.
+  const fallback = passes.find((one) => one.type === "fallback_message")?.model;
   const otherModels = passes.flatMap((one) => {
+    if (one.type === "compaction") return [{ usage: readTokens(one) }];
     const model = asString(one.model);
-    const isOther = one.type === "advisor_message" || one.type === "fallback_message";
+    const isOther = one.type === "advisor_message" || model === fallback;
     return isOther && model !== undefined ? [{ model, usage: readTokens(one) }] : [];
   });
   return {

@@ -74,7 +74,11 @@ Deno.test("compaction and advisor passes are added, declined attempts are not", 
       output_tokens: 2_819,
       iterations: [pass("compaction", 60_385, 522), pass("message", 612, 2_819)],
     }),
-    { input: 60_997, output: 3_341 },
+    {
+      input: 60_997,
+      output: 3_341,
+      otherModels: [{ usage: { input: 60_385, output: 522 } }],
+    },
   );
   assert.deepEqual(
     read({
@@ -102,6 +106,27 @@ Deno.test("compaction and advisor passes are added, declined attempts are not", 
       output: 264,
       otherModels: [{ model: "claude-opus-4-8", usage: { input: 412, output: 264 } }],
     },
+  );
+});
+
+Deno.test("all passes of the fallback that answered are its own, earlier ones too", () => {
+  const pass = (type: string, model: string, input: number, output: number) => (
+    { type, model, input_tokens: input, output_tokens: output }
+  );
+  assert.deepEqual(
+    read({
+      input_tokens: 1_312,
+      output_tokens: 294,
+      iterations: [
+        pass("message", "claude-fable-5", 408, 0),
+        pass("message", "claude-opus-4-8", 412, 30),
+        pass("fallback_message", "claude-opus-4-8", 900, 264),
+      ],
+    })?.otherModels,
+    [
+      { model: "claude-opus-4-8", usage: { input: 412, output: 30 } },
+      { model: "claude-opus-4-8", usage: { input: 900, output: 264 } },
+    ],
   );
 });
 
