@@ -78,6 +78,7 @@ function summed(list: readonly Usage[]): Usage {
     input: 0,
     output: 0,
     ...optionalField("vendorCostUsd", summedCost(list)),
+    ...optionalField("serviceTier", tierOf(list)),
     ...(raw.length > 0 ? { raw } : {}),
   };
   for (const usage of list) {
@@ -86,6 +87,12 @@ function summed(list: readonly Usage[]): Usage {
     }
   }
   return sum;
+}
+
+/** Undefined if the requests report different tiers: then the usual price counts. */
+function tierOf(list: readonly Usage[]): string | undefined {
+  const tiers = new Set(list.flatMap(({ serviceTier }) => serviceTier ?? []));
+  return tiers.size === 1 ? [...tiers][0] : undefined;
 }
 
 /** Undefined if one of the requests reports no cost: the sum of the others would be too low. */

@@ -55,6 +55,20 @@ Deno.test("what a vendor says that several calls cost is added up, unless one sa
   assert.equal(silent.usage.vendorCostUsd, undefined, "nor one without any usage");
 });
 
+Deno.test("several calls have the service tier that the vendor reports for them", () => {
+  const tierOf = (...tiers: (string | undefined)[]) => {
+    const calls = tiers.map((serviceTier) => ({
+      count: 1,
+      usage: { input: 1, output: 2, ...(serviceTier === undefined ? {} : { serviceTier }) },
+    }));
+    return imageUsage(calls, drawing).usage.serviceTier;
+  };
+  assert.equal(tierOf("flex", "flex"), "flex");
+  assert.equal(tierOf("flex", undefined), "flex");
+  assert.equal(tierOf("flex", "standard"), undefined);
+  assert.equal(tierOf(undefined, undefined), undefined);
+});
+
 Deno.test("pictures of a broken answer are as many as were asked for, and reported by a usage alone", () => {
   const usage = { input: 10, output: 4000 };
   const perImage = { ...drawing, price: priceOf({ perImage: 40_000_000_000n }) };
