@@ -314,7 +314,7 @@ export function costOfCall(ctx: OperationContext): bigint | null {
     price: ctx.vendorCall.price,
     priceOf: () => undefined,
     vendorCostBelieved: ctx.vendorCall.target.vendor.reportsCost,
-    promptTokens: () => 0,
+    promptUsage: () => ({ input: 0 }),
   }).costNanos;
 }
 

@@ -1,5 +1,5 @@
 import { type Bill, type CallMeter, type Meter, plainBill, recordBill } from "./meter.ts";
-import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
+import { promptUsage as countPrompt } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { finish } from "../base/steps.ts";
 import {
@@ -345,7 +345,7 @@ export class Call<M extends CallMeter = Meter> {
 
   #bill(ending: Ending): Bill {
     const { vendorCall, recorded, boundNanos, believedNanos } = this.#candidate;
-    const { promptTokens, body, facts: { serviceTier } } = recorded;
+    const { promptUsage, body, facts: { serviceTier } } = recorded;
     const { target, mode } = vendorCall;
     const price = this.#try("price", () => this.#price(), vendorCall.price);
     const terms = {
@@ -360,11 +360,11 @@ export class Call<M extends CallMeter = Meter> {
       maxOutputTokens: recorded.maxOutputTokens,
       dearerTier: price && isDearerTier(price, serviceTier) ? serviceTier : undefined,
       countHosted: this.#plan.upstream?.countHosted,
-      promptTokens: () =>
-        promptTokens ?? this.#attempt(
+      promptUsage: () =>
+        promptUsage ?? this.#attempt(
           "prompt",
-          () => finish(countPromptTokens(body)),
-          () => Math.ceil(recorded.bodyText.length / 4),
+          () => finish(countPrompt(body)),
+          () => ({ input: Math.ceil(recorded.bodyText.length / 4) }),
         ),
     };
     return this.#attempt(

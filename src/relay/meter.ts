@@ -1,5 +1,6 @@
 import type { AnswerPart, CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fold } from "../dialects/kernel/fold.ts";
+import type { PromptUsage } from "../dialects/kernel/prompt_text.ts";
 import { answerMediaTokens } from "../shared/media_estimate.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type {
@@ -25,7 +26,7 @@ export interface Bill extends Reported {
 /** What usage is estimated from where the vendor reports none. */
 export interface EstimateTerms {
   /** Counts the prompt; called only where the vendor's count is missing. */
-  promptTokens: () => number;
+  promptUsage: () => PromptUsage;
   /** The most output tokens that the answer can have, all choices together; absent: unknown. */
   maxOutputTokens?: number | undefined;
   /** The tier that was asked for, if it costs more than the usual one. */
@@ -216,7 +217,7 @@ export class Meter implements CallMeter {
     const most = terms.maxOutputTokens ?? Infinity;
     const usage: Usage = {
       ...reported,
-      input: reported?.input || terms.promptTokens(),
+      ...(reported?.input ? { input: reported.input } : terms.promptUsage()),
       output: Math.max(reported?.output ?? 0, Math.min(written, most)),
     };
     atLeast(usage, "imageOutput", Math.min(image, usage.output));

@@ -58,9 +58,9 @@ function bill(events: readonly CanonicalEvent[], ending: Ending = {}, maxChars =
     price,
     priceOf: () => undefined,
     vendorCostBelieved: false,
-    promptTokens: () => {
+    promptUsage: () => {
       counted++;
-      return promptTokens;
+      return { input: promptTokens };
     },
     ...ending,
   });
@@ -428,7 +428,7 @@ Deno.test("the usage of a whole answer that can't be read is what its vendor rep
   const ending = { status: "failed", mode: "managed", boundNanos: 1_000_000_000n } as const;
   const { basis, usage: billed } = meter.bill({
     ...{ ...ending, price, priceOf: () => undefined, vendorCostBelieved: false },
-    promptTokens: () => promptTokens,
+    promptUsage: () => ({ input: promptTokens }),
   });
   assert.deepEqual([basis, billed], ["reported", usage]);
 });
@@ -442,7 +442,7 @@ Deno.test("a whole answer that can't be read and reports nothing is counted by i
     const ending = { status: "failed", mode: "managed", boundNanos: 1_000_000_000n } as const;
     const { basis, usage: counted } = meter.bill({
       ...{ ...ending, price, priceOf: () => undefined, vendorCostBelieved: false },
-      promptTokens: () => promptTokens,
+      promptUsage: () => ({ input: promptTokens }),
     });
     return [meter.firstTokenMs, basis, counted];
   };

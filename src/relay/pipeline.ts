@@ -419,7 +419,7 @@ async function askCandidate<M extends CallMeter>(
  */
 function hasProduced<M extends CallMeter>({ meter }: Call<M>): boolean {
   return meter.finishReason !== undefined ||
-    meter.counted({ promptTokens: () => 0 }) !== undefined;
+    meter.counted({ promptUsage: () => ({ input: 0 }) }) !== undefined;
 }
 
 /** Adds the headers that name the model that answered and the number of vendor requests. */

@@ -2,6 +2,7 @@ import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
+import type { PromptUsage } from "../dialects/kernel/prompt_text.ts";
 import type { BoundPayload } from "../records/payload.ts";
 import type { Media } from "../shared/media.ts";
 import type { RetainedReasoning } from "../shared/stored_response.ts";
@@ -25,7 +26,7 @@ export interface RecordedRequest {
   /** For counting tokens where the vendor reports none; absent where no tokens are billed. */
   body?: unknown;
   /** Tokens of the body, where they were counted before it was released. */
-  promptTokens?: number | undefined;
+  promptUsage?: PromptUsage | undefined;
   /** JSON text for the record: the caller's own where it sent JSON. */
   bodyText: string;
   /** `bodyText` as it is recorded, where that has been prepared already. */

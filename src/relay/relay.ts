@@ -2,7 +2,7 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
-import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
+import { type PromptUsage, promptUsage as countPrompt } from "../dialects/kernel/prompt_text.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { mergeTags, type PromptTags } from "../shared/prompt_tags.ts";
@@ -211,7 +211,7 @@ async function callPlanOf(
       // With the conversation that it continues: the vendor reads, and charges for, all of it.
       body: continued.body,
       bodyText: request.bodyText,
-      promptTokens: counted?.promptTokens,
+      promptUsage: counted?.promptUsage,
       maxOutputTokens: output && output.perChoice * output.choices,
       payload,
       facts: background ? { ...facts, stream: false } : facts,
@@ -339,7 +339,7 @@ const maxBackgroundChars = 16 * 1024 * 1024;
 
 /** What is still needed of a body after it was encoded and released. */
 interface Counted {
-  promptTokens?: number;
+  promptUsage?: PromptUsage;
   inputItemsText?: () => string;
 }
 
@@ -354,9 +354,9 @@ async function releaseBodies(
 ): Promise<ReadonlyMap<unknown, Counted>> {
   const counted = new Map<unknown, Counted>();
   for (const body of new Set(bodies)) {
-    const promptTokens = await step.inSteps(() => countPromptTokens(body));
+    const promptUsage = await step.inSteps(() => countPrompt(body));
     const items = await step.inSteps(() => inputItems(dialect, body));
-    counted.set(body, { promptTokens, inputItemsText: () => items });
+    counted.set(body, { promptUsage, inputItemsText: () => items });
   }
   for (const one of [sent, ...bodies]) releaseRequest(one, dialect.answerFields);
   caller.onEncoded?.();

@@ -30,6 +30,15 @@ export function promptMediaTokens(value: string): number {
   return kind === "image" ? typicalImageTokens : tokensOf(kind, value.length - address.length);
 }
 
+/** Whether media in a prompt is sound, which may have a price of its own. */
+export function isSound(value: string): boolean {
+  const [, type] = dataAddress.exec(value) ?? [];
+  return type === undefined ? soundStart.test(value.slice(0, 16)) : type === "audio";
+}
+
+/** The base64 of WAVE, MP3, Ogg and FLAC. */
+const soundStart = /^(UklGR.{7}QVZF|SUQz|\/\/[tuv]|T2dnUw|ZkxhQ)/;
+
 /**
  * The lengths are those of media types; without a limit, each end of a longer name would be tried.
  */

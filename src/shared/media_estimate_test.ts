@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { answerMediaTokens, promptMediaTokens, wordsAndMedia } from "./media_estimate.ts";
+import { answerMediaTokens, isSound, promptMediaTokens, wordsAndMedia } from "./media_estimate.ts";
 
 /** Base64 of a file that begins with these bytes and has so many. */
 function file(start: string, bytes: number): string {
@@ -18,6 +18,7 @@ const prompts: [name: string, value: string, tokens: number][] = [
   ["PDF by address", `data:application/pdf;base64,${file("x", 48_000)}`, 750],
   ["a second of WAVE", file("RIFF\x01\x02\x03\x04WAVEfmt ", 48_000), 25],
   ["a second of MP3", file("ID3", 15_999), 25],
+  ["a second of sound by address", `data:audio/mpeg;base64,${file("x", 15_999)}`, 25],
   ["a second of video", file("\0\0\0\x18ftypmp42", 15_999), 25],
   ["sealed reasoning", file("gAAAAAB", 9_000), 0],
   ["an address of who knows what", "https://example.com/cat.png", 0],
@@ -25,7 +26,10 @@ const prompts: [name: string, value: string, tokens: number][] = [
   ["a type that is too long to be one", `data:image/${"a".repeat(16_000_000)},x`, 0],
 ];
 for (const [name, value, tokens] of prompts) {
-  Deno.test(`in a prompt: ${name}`, () => assert.equal(promptMediaTokens(value), tokens));
+  Deno.test(`in a prompt: ${name}`, () => {
+    assert.equal(promptMediaTokens(value), tokens);
+    assert.equal(isSound(value), /WAVE|MP3|sound/.test(name));
+  });
 }
 
 Deno.test("in an answer sound counts by its length, a picture as one", () => {

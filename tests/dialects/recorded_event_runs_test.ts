@@ -125,7 +125,7 @@ function listened(plan: TextPlan, decoder: StreamDecoder, pieces: readonly Uint8
   listener.settle(output.completeAt !== undefined);
   const bill = meter.bill({
     ...{ status: "completed", mode: "managed", boundNanos: null, price: undefined } as const,
-    ...{ priceOf: () => undefined, vendorCostBelieved: false, promptTokens: () => 5 },
+    ...{ priceOf: () => undefined, vendorCostBelieved: false, promptUsage: () => ({ input: 5 }) },
   });
   const { hasBegun, completeAt, text } = output;
   const { finishReason } = meter;

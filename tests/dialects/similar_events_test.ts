@@ -87,7 +87,7 @@ function decoded(decoder: StreamDecoder, events: readonly SseEvent[]) {
   listen(decoder.end());
   const terms = {
     ...{ status: "completed", mode: "managed", boundNanos: null, price: undefined } as const,
-    ...{ priceOf: () => undefined, vendorCostBelieved: false, promptTokens: () => 5 },
+    ...{ priceOf: () => undefined, vendorCostBelieved: false, promptUsage: () => ({ input: 5 }) },
   };
   return { all, answer: meter.answer(), finish: meter.finishReason, bill: meter.bill(terms) };
 }

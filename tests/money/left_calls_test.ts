@@ -82,6 +82,23 @@ function pictured(): Parts {
   ];
 }
 
+/** Twenty seconds, at 25 tokens a second. */
+const spoken = Uint8Array.from(sound("wav", 20, "given")).toBase64();
+
+function heard(): Parts {
+  const chunk = (choices: unknown[], usage: unknown = null) =>
+    event({ id: "c", model: "gpt-audio", choices, usage });
+  const usage = {
+    ...{ prompt_tokens: 510, completion_tokens: 2, total_tokens: 512 },
+    prompt_tokens_details: { audio_tokens: 500 },
+  };
+  const delta = { role: "assistant", content: "Fine." };
+  return [
+    chunk([{ index: 0, delta, finish_reason: null }]),
+    chunk([{ index: 0, delta: {}, finish_reason: "stop" }]) + chunk([], usage) + "data: [DONE]\n\n",
+  ];
+}
+
 const responses = "/vendor-b/v1/responses";
 
 /** Calls of which the first continues an answer. */
@@ -106,6 +123,13 @@ function casesAfter(
       { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
       pictured(),
     ],
+    ["sound", "/vendor-b/v1/chat/completions", {
+      ...{ model: "gpt-audio", stream: true, max_tokens: 100 },
+      messages: [{
+        role: "user",
+        content: [{ type: "input_audio", input_audio: { data: spoken, format: "wav" } }],
+      }],
+    }, heard()],
   ];
 }
 
@@ -134,7 +158,7 @@ async function call(service: TestService, path: string, body: unknown, most: num
   return { charged: Number(rows[0]!.charged_usd), basis: rows[0]!.billing_basis, text };
 }
 
-Deno.test("a caller that leaves at the end of an answer pays for its searches, images, tier and history", async () => {
+Deno.test("a caller that leaves at the end of an answer pays for its searches, media, tier and history", async () => {
   let answer: Parts = ["", ""];
   let isWhole = true;
   const script = async (exchange: FakeExchange) => {

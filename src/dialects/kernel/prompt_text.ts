@@ -1,39 +1,61 @@
 import type { Steps } from "../../base/steps.ts";
-import { isLongBase64, promptMediaTokens } from "../../shared/media_estimate.ts";
+import { isLongBase64, isSound, promptMediaTokens } from "../../shared/media_estimate.ts";
 import { estimateAll } from "../../shared/token_estimate.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { isRecord } from "./json.ts";
 import type { CanonicalRequest, Part } from "./canonical_request.ts";
 import type { Dialect } from "./dialect.ts";
 import { foldEvents } from "./fold.ts";
+
+interface PromptContent {
+  texts: string[];
+  mediaTokens: number;
+  /** Of `mediaTokens`. */
+  audioTokens: number;
+}
 
 /**
  * Returns the text of a request in any dialect, and the estimated tokens of its media, to count
  * tokens if the vendor doesn't. The text is every string in the body that isn't media. Iterative,
  * since callers may nest arbitrarily deep.
  */
-export function* promptContent(body: unknown): Steps<{ texts: string[]; mediaTokens: number }> {
+export function* promptContent(body: unknown): Steps<PromptContent> {
   const texts: string[] = [];
   let mediaTokens = 0;
+  let audioTokens = 0;
   const stack: unknown[] = [body];
   for (let looked = 1; stack.length > 0; looked++) {
     if (looked % 2048 === 0) yield;
     const value = stack.pop();
     if (typeof value === "string") {
-      if (isMedia(value)) mediaTokens += promptMediaTokens(value);
-      else texts.push(value);
+      if (!isMedia(value)) {
+        texts.push(value);
+        continue;
+      }
+      const tokens = promptMediaTokens(value);
+      mediaTokens += tokens;
+      if (isSound(value)) audioTokens += tokens;
     } else if (Array.isArray(value)) {
       for (const one of value) stack.push(one);
     } else if (isRecord(value)) {
       for (const one of Object.values(value)) stack.push(one);
     }
   }
-  return { texts, mediaTokens };
+  return { texts, mediaTokens, audioTokens };
+}
+
+export type PromptUsage = Pick<Usage, "input" | "audioInput">;
+
+/** The estimated usage of a request, in steps. */
+export function* promptUsage(body: unknown): Steps<PromptUsage> {
+  const { texts, mediaTokens, audioTokens } = yield* promptContent(body);
+  const input = (yield* estimateAll(texts)) + mediaTokens;
+  return audioTokens > 0 ? { input, audioInput: audioTokens } : { input };
 }
 
 /** The estimated number of tokens of a request, in steps. */
 export function* promptTokens(body: unknown): Steps<number> {
-  const { texts, mediaTokens } = yield* promptContent(body);
-  return (yield* estimateAll(texts)) + mediaTokens;
+  return (yield* promptUsage(body)).input;
 }
 
 /** Addresses and base64 data are billed as media, not as text. */
