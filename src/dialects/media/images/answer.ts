@@ -65,7 +65,7 @@ export function readImageUsage(raw: unknown): Usage | undefined {
     ...optionalField("cacheRead", count(taken.cached_tokens)),
     // Without details all output counts as images.
     ...optionalField("imageOutput", count(made.image_tokens) ?? output),
-    ...vendorCost(raw.cost),
+    ...vendorCost(raw),
     raw,
   };
 }

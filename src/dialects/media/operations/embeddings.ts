@@ -113,5 +113,5 @@ function floatsInBase64(vector: readonly number[]): string {
 export function readEmbeddingUsage(raw: unknown): BillableUsage | undefined {
   if (!isRecord(raw)) return undefined;
   const input = count(raw.prompt_tokens) ?? count(raw.total_tokens);
-  return input === undefined ? undefined : { input, output: 0, ...vendorCost(raw.cost), raw };
+  return input === undefined ? undefined : { input, output: 0, ...vendorCost(raw), raw };
 }

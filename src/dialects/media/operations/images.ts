@@ -179,7 +179,7 @@ class ImageReader extends JsonAnswerReader {
     // At a price per token, a picture without reported tokens would cost nothing.
     const isByToken = price !== undefined && price.rates.perImage === undefined;
     const { usage: raw } = answer;
-    const cost = ignoresCost ? {} : vendorCost(asRecord(raw).cost);
+    const cost = ignoresCost ? {} : vendorCost(asRecord(raw));
     const hasCost = cost.vendorCostUsd !== undefined;
     if (reported && (reported.output > 0 || pictures === 0 || hasCost || !isByToken)) {
       return { usage: { ...reported, images }, basis: "reported" };
@@ -215,7 +215,7 @@ export function readImageUsage(usage: unknown): BillableUsage | undefined {
     output,
     // Without details all output counts as images.
     imageOutput: count(out.image_tokens) ?? output,
-    ...vendorCost(raw.cost),
+    ...vendorCost(raw),
     raw,
   };
 }

@@ -162,5 +162,5 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
 export function readSpeechUsage(usage: unknown): BillableUsage | undefined {
   const reported = reportedTokens(usage, "input_tokens", "output_tokens");
   return reported &&
-    { ...reported, audioOutput: reported.output, ...vendorCost(reported.raw.cost) };
+    { ...reported, audioOutput: reported.output, ...vendorCost(reported.raw) };
 }

@@ -161,7 +161,7 @@ export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
     ...optionalField("audioInput", count(details.audio_tokens)),
     output: output ?? 0,
     ...optionalField("seconds", seconds),
-    ...vendorCost(raw.cost),
+    ...vendorCost(raw),
     raw,
   };
 }

@@ -24,7 +24,7 @@ export function readUsage(usage: unknown, quirks: DialectQuirks): Usage | undefi
     ...optionalField("audioOutput", count(outputDetails.audio_tokens)),
     ...optionalField("imageOutput", count(outputDetails.image_tokens)),
     ...optionalField("webSearches", webSearches(raw)),
-    ...vendorCost(raw.cost),
+    ...vendorCost(raw),
     raw,
   };
 }

@@ -14,6 +14,9 @@ const details = (cached: unknown, reasoning: unknown) => ({
   completion_tokens_details: { reasoning_tokens: reasoning },
 });
 
+const counted = { prompt_tokens: 1, completion_tokens: 1 };
+const upstream = (cost: number | null) => ({ cost_details: { upstream_inference_cost: cost } });
+
 const rows: Row[] = [
   {
     name: "the three totals alone: parts that weren't reported are absent",
@@ -113,6 +116,26 @@ const rows: Row[] = [
     name: "a free call's cost",
     raw: { prompt_tokens: 1, completion_tokens: 1, cost: 0 },
     read: { input: 1, output: 1, vendorCostUsd: "0.000000000000" },
+  },
+  {
+    name: "the cost with a key of the operator's own at the aggregator, fee and vendor's charge",
+    raw: { ...counted, cost: 0.0018, is_byok: true, ...upstream(0.0360795) },
+    read: { input: 1, output: 1, vendorCostUsd: "0.037879500000" },
+  },
+  {
+    name: "the same without the vendor's charge",
+    raw: { ...counted, cost: 0, is_byok: true, ...upstream(null) },
+    read: { input: 1, output: 1 },
+  },
+  {
+    name: "the aggregator's cost, which includes the vendor's",
+    raw: { ...counted, cost: 0.00014, is_byok: false, ...upstream(0.00014) },
+    read: { input: 1, output: 1, vendorCostUsd: "0.000140000000" },
+  },
+  {
+    name: "costs whose sum is no number",
+    raw: { ...counted, cost: 1e308, is_byok: true, ...upstream(1e308) },
+    read: { input: 1, output: 1 },
   },
   {
     name: "a cost that is none",

@@ -43,7 +43,7 @@ export function readUsage(usage: unknown): Usage | undefined {
       serviceTier: raw.speed === "fast" ? "fast" : asString(raw.service_tier),
       otherModels: otherModels.length > 0 ? otherModels : undefined,
     }),
-    ...vendorCost(raw.cost),
+    ...vendorCost(raw),
     raw,
   };
 }

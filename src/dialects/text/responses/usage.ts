@@ -26,7 +26,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
     ...optionalField("imageOutput", count(outputDetails.image_tokens)),
     ...readHostedUsage(response, raw),
     ...tier(response),
-    ...vendorCost(raw.cost),
+    ...vendorCost(raw),
     raw,
   };
   return withImages(usage, imageToolUsage(response));
