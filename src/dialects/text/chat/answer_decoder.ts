@@ -54,9 +54,14 @@ export function startEvent(json: JsonRecord): StartEvent {
   };
 }
 
-/** The usage that an answer or a chunk reports. Groq's streams have it in a separate member. */
+/**
+ * The usage that an answer or a chunk reports. Groq's streams have it in a separate member,
+ * Moonshot's in the choice.
+ */
 export function usageIn(json: JsonRecord, quirks: DialectQuirks): UsageEvent | undefined {
-  const usage = readUsage(json.usage ?? asRecord(json.x_groq).usage, quirks);
+  const choice: unknown = Array.isArray(json.choices) ? json.choices[0] : undefined;
+  const raw = json.usage ?? asRecord(json.x_groq).usage ?? asRecord(choice).usage;
+  const usage = readUsage(raw, quirks);
   if (!usage) return undefined;
   const serviceTier = asString(json.service_tier);
   return { type: "usage", usage: serviceTier ? { ...usage, serviceTier } : usage };

@@ -125,6 +125,11 @@ const usagePlaces: [string, unknown[], boolean[]][] = [
   ],
   ["after [DONE]", [stop, "[DONE]", { choices: [], usage: later }], [false, false, true]],
   ["as the fast vendors have it", [{ ...stop, x_groq: { id: "r", usage: later } }], [false]],
+  [
+    "in the choice",
+    [{ ...stop, choices: [{ index: 0, delta: {}, finish_reason: "stop", usage: later }] }],
+    [false],
+  ],
   ["behind a chunk with x_groq alone", [
     { ...role, x_groq: { id: "r" } },
     { ...stop, usage: later },

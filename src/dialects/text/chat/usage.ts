@@ -12,7 +12,9 @@ export function readUsage(usage: unknown, quirks: DialectQuirks): Usage | undefi
   const { raw } = reported;
   const promptDetails = asRecord(raw.prompt_tokens_details);
   const outputDetails = asRecord(raw.completion_tokens_details);
-  const cacheRead = count(promptDetails.cached_tokens);
+  // Beside the details in DeepSeek's usage, in place of them in Moonshot's.
+  const cacheRead = count(promptDetails.cached_tokens) ?? count(raw.prompt_cache_hit_tokens) ??
+    count(raw.cached_tokens);
   const reasoning = count(outputDetails.reasoning_tokens);
   return {
     ...wholeTokens(reported, { cacheRead, reasoning, total: count(raw.total_tokens) }, quirks),

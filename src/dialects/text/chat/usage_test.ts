@@ -98,6 +98,16 @@ const rows: Row[] = [
     read: { input: 3, output: 7 },
   },
   {
+    name: "cached tokens in Moonshot's form",
+    raw: { prompt_tokens: 19, completion_tokens: 13, total_tokens: 32, cached_tokens: 12 },
+    read: { input: 19, output: 13, cacheRead: 12 },
+  },
+  {
+    name: "cached tokens in DeepSeek's own form",
+    raw: { ...counted, prompt_tokens: 9, prompt_cache_hit_tokens: 8, prompt_cache_miss_tokens: 1 },
+    read: { input: 9, output: 1, cacheRead: 8 },
+  },
+  {
     name: "only one of the totals",
     raw: { completion_tokens: 4 },
     read: { input: 0, output: 4 },
