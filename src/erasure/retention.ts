@@ -1,5 +1,7 @@
 /** Erases records that are older than the operator wants to keep them. */
 export interface RetentionStore {
+  /** Returns the time by the database's clock. */
+  now(): Promise<Date>;
   /** Creates the partitions of this month and the two after it. */
   ensurePartitions(now: Date): Promise<void>;
   /**

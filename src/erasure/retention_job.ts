@@ -30,7 +30,8 @@ export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
     const attempt = <T>(step: () => Promise<T>) =>
       step().catch((thrown) => void failures.push(thrown));
     await attempt(() => store.ensurePartitions(clock.now()));
-    const { payloadsBefore, rowsBefore } = limitsAt(clock.now(), deps);
+    const now = await attempt(() => earlierTime(deps));
+    const { payloadsBefore, rowsBefore } = now ? limitsAt(now, deps) : noLimits;
     if (payloadsBefore) {
       const counts = await attempt(() => store.erasePayloads(payloadsBefore));
       logErased(log, "old payloads erased", counts ?? undefined);
@@ -54,6 +55,19 @@ export function createJournalRetentionJob(
     const counts = await journal.expire({ payloadsBefore, rowsBefore });
     logErased(log, "old rejected records erased", counts);
   };
+}
+
+const noLimits = { payloadsBefore: undefined, rowsBefore: undefined };
+
+/**
+ * Returns the time by our clock or the database's, whichever is earlier: if one was set ahead,
+ * records must not be erased too early.
+ */
+async function earlierTime(
+  { store, clock }: Pick<RetentionDeps, "store" | "clock">,
+): Promise<Date> {
+  const [ours, theirs] = [clock.now(), await store.now()];
+  return ours < theirs ? ours : theirs;
 }
 
 /** Days are of 24 hours, counted back from now. */

@@ -21,10 +21,12 @@ async function run(
   days: { retentionPayloadDays?: number; retentionUsageDays?: number },
   counts: Partial<Record<"payloads" | "interactions", number>> = {},
   failing = "",
+  storeNow = now,
 ) {
   const asked: string[] = [];
   const lines: string[] = [];
   const store: RetentionStore = {
+    now: () => Promise.resolve(storeNow),
     ensurePartitions(at) {
       asked.push(`months ${at.toISOString()}`);
       return failing === "" ? Promise.resolve() : Promise.reject(new Error("months fail"));
@@ -68,6 +70,14 @@ Deno.test("without limits nothing is erased, and months are opened", async () =>
 Deno.test("days are counted back from now, to the moment", async () => {
   const { asked } = await run({ retentionPayloadDays: 30, retentionUsageDays: 365 });
   assert.deepEqual(asked, ["payloads 2026-10-22T12:00:00.000Z", "usage 2025-11-21T12:00:00.000Z"]);
+});
+
+Deno.test("a clock that is ahead, the process's or the database's, erases nothing too early", async () => {
+  const yesterday = new Date("2026-11-20T12:00:00Z");
+  const behind = await run({ retentionUsageDays: 30 }, {}, "", yesterday);
+  assert.equal(behind.asked.at(-1), "usage 2026-10-21T12:00:00.000Z");
+  const ahead = await run({ retentionUsageDays: 30 }, {}, "", new Date("2027-11-21T12:00:00Z"));
+  assert.equal(ahead.asked.at(-1), "usage 2026-10-22T12:00:00.000Z");
 });
 
 Deno.test("no payload outlives its usage row", async () => {

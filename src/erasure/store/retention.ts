@@ -22,6 +22,10 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
     return erased?.counts;
   };
   return {
+    async now() {
+      const [row] = await main.query("select clock_timestamp() as now");
+      return row!.now as Date;
+    },
     ensurePartitions: (now) => analytics.ensurePartitions(now),
     erasePayloads: (limit) =>
       scrubbing(limit, async () => {
