@@ -51,7 +51,7 @@ import {
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
-import { routeFor } from "../routing/permitted_route.ts";
+import { permitBeside, routeFor } from "../routing/permitted_route.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 
 /** A text request that has passed its contract. */
@@ -291,6 +291,7 @@ async function planFor(
     mayFetch: () => mayFetch(facts),
   };
   const checked = (plan: TextPlan) => {
+    permitHosted(deps, vendorCall, plan);
     const hosted = isManaged ? chargeableWork(deps, vendorCall, plan) : undefined;
     return { plan: background ? planBackground(plan, background.task) : plan, hosted };
   };
@@ -379,6 +380,25 @@ function refuseSharedState(
   refuseState(isManaged ? state : hasDialect ? [] : state.filter(({ details }) => details));
 }
 
+/** Refuses other models that the request names beside its own, unless the key may call them. */
+function permitHosted(
+  { routes }: Pick<RelayDeps, "routes">,
+  { target: { vendor }, caller: { principal } }: VendorCallContext,
+  plan: TextPlan,
+): void {
+  for (const { path, cost } of plan.hosted.tools) {
+    const isNamed = cost.type === "model" && !cost.isDefault;
+    if (!isNamed && !(cost.type === "unknown" && cost.mayCallModels)) continue;
+    const id = isNamed ? `${vendor.label}/${cost.model}` : undefined;
+    permitBeside(routes, principal.key, { id, param: shownPath(plan, path) });
+  }
+}
+
+/** Returns a field's path in the caller's request; a translated field has another one there. */
+function shownPath({ sameDialect }: TextPlan, path: string): string {
+  return sameDialect ? path : path.split(/[[.]/, 1)[0]!;
+}
+
 /** Returns the hosted work of a managed call for its bound; throws where it can't be charged. */
 function chargeableWork(
   { prices }: Pick<RelayDeps, "prices">,
@@ -386,14 +406,12 @@ function chargeableWork(
   plan: TextPlan,
 ): HostedBound {
   const { label, reportsCost } = target.vendor;
-  // A translated field has another path in the caller's request.
-  const shown = (path: string) => plan.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
   if (!plan.sameDialect) refuseState(plan.hosted.state);
   return chargeHosted(plan.hosted, {
     price: price!,
     priceOf: (model) => prices.find(label, model, caller.arrivedAt),
     vendorReportsCost: reportsCost,
-  }, shown);
+  }, (path) => shownPath(plan, path));
 }
 
 /**

@@ -112,10 +112,27 @@ function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlyS
   }));
 }
 
-function notPermitted(name: string): Fault {
+/**
+ * Throws `permission_denied` for a further model that the field `param` names. Without `id` it may
+ * lead to any model.
+ */
+export function permitBeside(
+  routes: RouteTable,
+  key: ApiKey,
+  { id, param }: { id: string | undefined; param: string },
+): void {
+  if (key.models.length === 0) return;
+  if (id === undefined) {
+    const message = `${param}: this may call models that are not on this API key's list.`;
+    throw new Fault("permission_denied", { param, message });
+  }
+  if (!permittedBy(routes, key)({ id })) throw notPermitted(id, param);
+}
+
+function notPermitted(name: string, param = "model"): Fault {
   return new Fault("permission_denied", {
-    param: "model",
-    message: `model: this API key may not call '${shorten(name)}'.`,
+    param,
+    message: `${param}: this API key may not call '${shorten(name)}'.`,
   });
 }
 

@@ -113,6 +113,53 @@ Deno.test("a key with --models calls these models, by label or alias, and is 403
   assert.equal(service().simulators.requests("vendor-b").length, called, "no vendor was called");
 });
 
+Deno.test("a key with --models is 403 where a request names other models beside its own", async () => {
+  const listed = [
+    "anthropic/claude-haiku-4-5",
+    "openai/gpt-5-mini",
+    "openrouter/openai/gpt-5-mini",
+  ];
+  const { key } = await service().createKey(...listed.flatMap((name) => ["--models", name]));
+  const advisor = (model: string) => [{ type: "advisor_20260301", name: "advisor", model }];
+  const [haiku, opus] = ["claude-haiku-4-5", "claude-opus-4-8"];
+  const messages = { model: haiku, max_tokens: 9, messages: hello };
+  const [chat, unified] = [{ model: "openai/gpt-5-mini", messages: hello }, "/chat/v1/responses"];
+  const router = { model: "openrouter/openai/gpt-5-mini" };
+  const image = [{ type: "image_generation", model: "gpt-image-1" }];
+  const refused: [path: string, body: Record<string, unknown>, param: string][] = [
+    ["/anthropic/v1/messages", { ...messages, tools: advisor(opus) }, "tools[0]"],
+    ["/anthropic/v1/messages", { ...messages, fallbacks: [{ model: opus }] }, "fallbacks[0]"],
+    ["/openai/v1/responses", { model: "gpt-5-mini", input: "hi", tools: image }, "tools[0]"],
+    ["/openrouter/v1/chat/completions", { ...chat, models: ["openai/gpt-4.1"] }, "models[0]"],
+    [unified, { ...router, input: "hi", models: ["openai/gpt-4.1"] }, "models[0]"],
+    [unified, { ...router, input: "hi", plugins: [{ id: "fusion" }] }, "plugins[0]"],
+    ["/chat/v1/messages", { ...messages, ...router, models: ["openai/gpt-4.1"] }, "models[0]"],
+    ["/chat/v1/messages", { ...messages, ...router, plugins: [{ id: "fusion" }] }, "plugins[0]"],
+    [unified, { ...router, input: "hi", tools: [{ type: "openrouter:fusion" }] }, "tools[0]"],
+  ];
+  const requests = () =>
+    (["vendor-b", "vendor-c", "vendor-f"] as const).flatMap((label) =>
+      service().simulators.requests(label)
+    ).filter(({ method }) => method === "POST").length;
+  const called = requests();
+  for (const [path, body, param] of refused) {
+    for (const sent of [key, `${key};sk-own-key-0123456789`]) {
+      // Whose key the second one is can't be told on the unified family.
+      if (sent !== key && path.startsWith("/chat/")) continue;
+      const answer = await service().post(path, body, { authorization: `Bearer ${sent}` });
+      const { error } = await answer.json();
+      assert.equal(answer.status, 403, `${path} ${param}: ${JSON.stringify(error)}`);
+      assert.ok(error.message.startsWith(`${param}: `), error.message);
+    }
+  }
+  assert.equal(requests(), called, "no vendor was called");
+  const own = { ...messages, tools: advisor(haiku) };
+  const allowed = await service().post("/anthropic/v1/messages", own, {
+    authorization: `Bearer ${key}`,
+  });
+  assert.equal(allowed.status, 200, await allowed.text());
+});
+
 testScenarios(service, [
   ...[
     "GET /no/such/path",

@@ -50,9 +50,11 @@ export type ToolCost =
     readonly role: "instead" | "besides";
     /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;
+    /** The request names no model: the vendor uses its default. */
+    readonly isDefault?: boolean;
   }
-  /** Known only to the vendor. */
-  | { readonly type: "unknown" };
+  /** Known only to the vendor. `mayCallModels`: it may work with models that nothing names. */
+  | { readonly type: "unknown"; readonly mayCallModels?: boolean };
 
 export interface VendorState {
   readonly path: string;
@@ -62,10 +64,12 @@ export interface VendorState {
 
 export const noCost: ToolCost = { type: "none" };
 export const unknownCost: ToolCost = { type: "unknown" };
+export const mayCallModels: ToolCost = { type: "unknown", mayCallModels: true };
 
 /** Returns the cost of the tool with this name; unknown if it isn't listed. */
 export function costIn(costs: Readonly<Record<string, ToolCost>>, name: string): ToolCost {
-  return Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+  if (Object.hasOwn(costs, name)) return costs[name]!;
+  return name.startsWith("openrouter:") ? mayCallModels : unknownCost;
 }
 
 export function perUse(dimension: HostedDimension): ToolCost {

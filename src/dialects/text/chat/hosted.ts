@@ -1,8 +1,7 @@
+import { aggregatorTools, namedIn } from "../../kernel/aggregator.ts";
 import {
-  costIn,
   type HostedTool,
   type HostedWork,
-  limitOf,
   namedAt,
   noCost,
   perUse,
@@ -28,15 +27,6 @@ const toolCosts: Readonly<Record<string, ToolCost>> = {
   "openrouter:apply_patch": noCost,
 };
 
-/** OpenRouter's plugins (`ChatRequest.plugins`). */
-const pluginCosts: Readonly<Record<string, ToolCost>> = {
-  web: perUse("perWebSearch"),
-  "web-fetch": perUse("perWebSearch"),
-  "response-healing": noCost,
-  "context-compression": noCost,
-  moderation: noCost,
-};
-
 export function hostedWork(body: unknown): HostedWork {
   const request = asRecord(body);
   const tier = namedAt("service_tier", request.service_tier);
@@ -44,38 +34,13 @@ export function hostedWork(body: unknown): HostedWork {
   return {
     tools: [
       ...namedIn(request.tools, "tools", "type", toolCosts, "function"),
-      ...namedIn(request.plugins, "plugins", "id", pluginCosts, "").filter(({ path }) =>
-        isEnabled(request.plugins, path)
-      ),
       ...searches(request),
-      ...alternatives(request.models),
+      ...aggregatorTools(request),
     ],
     state: filesOf(request.messages),
     ...(tier && { tier }),
     ...(fetchedTokens > 0 && { fetchedTokens }),
   };
-}
-
-function namedIn(
-  list: unknown,
-  at: string,
-  key: string,
-  costs: Readonly<Record<string, ToolCost>>,
-  defaultName: string,
-): HostedTool[] {
-  return asList(list).flatMap((one, index): HostedTool[] => {
-    if (!isRecord(one)) return [];
-    const name = asString(one[key]) ?? defaultName;
-    const settings = isRecord(one.parameters) ? one.parameters : one;
-    const limit = name === "function" || name === "custom" ? {} : limitOf(settings.max_uses);
-    return [{ path: `${at}[${index}]`, name, cost: costIn(costs, name), ...limit }];
-  });
-}
-
-function isEnabled(plugins: unknown, path: string): boolean {
-  const index = Number(path.slice("plugins[".length, -1));
-  const plugin = asList(plugins)[index];
-  return !isRecord(plugin) || plugin.enabled !== false;
 }
 
 /**
@@ -98,16 +63,6 @@ function searches(request: JsonRecord): HostedTool[] {
     found.push({ path: "search_parameters", name: "search_parameters", cost: unknownCost });
   }
   return found;
-}
-
-/** Models among which the vendor chooses one. */
-function alternatives(models: unknown): HostedTool[] {
-  return asList(models).flatMap((model, index): HostedTool[] => {
-    const name = asString(model);
-    if (name === undefined) return [];
-    const path = `models[${index}]`;
-    return [{ path, name, cost: { type: "model", model: name, role: "instead" }, maxUses: 1 }];
-  });
 }
 
 function filesOf(messages: unknown): VendorState[] {

@@ -1,3 +1,4 @@
+import { aggregatorTools } from "../../kernel/aggregator.ts";
 import {
   costIn,
   type HostedTool,
@@ -69,7 +70,7 @@ export function hostedWork(body: unknown): HostedWork {
     filesIn(request.messages, "messages", state, 0);
   const tier = namedAt("speed", request.speed) ?? namedAt("service_tier", request.service_tier);
   return {
-    tools: [...tools, ...fallbacks(request.fallbacks)],
+    tools: [...tools, ...fallbacks(request.fallbacks), ...aggregatorTools(request)],
     state,
     ...regionOf(request),
     ...(tier && { tier }),

@@ -1,3 +1,4 @@
+import { aggregatorTools } from "../../kernel/aggregator.ts";
 import {
   costIn,
   type HostedTool,
@@ -60,7 +61,7 @@ export function hostedWork(body: unknown): HostedWork {
   const { maxUses } = limitOf(request.max_tool_calls);
   const tier = namedAt("service_tier", request.service_tier);
   return {
-    tools,
+    tools: [...tools, ...aggregatorTools(request)],
     state,
     ...(maxUses === undefined ? {} : { maxUses }),
     ...(tier && { tier }),
@@ -92,9 +93,10 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
 function imageTool(tool: JsonRecord, path: string): HostedTool {
   const model = asString(tool.model) ?? defaultImageModel;
   // An SVG takes yet another model, which usage doesn't report.
-  const cost: ToolCost = isSet(tool.svg) || tool.output_format === "svg"
-    ? unknownCost
-    : { type: "model", model, role: "besides", maxOutputTokens: imageToolTokens };
+  const cost: ToolCost = isSet(tool.svg) || tool.output_format === "svg" ? unknownCost : {
+    ...{ type: "model", model, role: "besides", maxOutputTokens: imageToolTokens },
+    ...(asString(tool.model) === undefined ? { isDefault: true } : {}),
+  };
   return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
 }
 

@@ -1,0 +1,66 @@
+import {
+  costIn,
+  type HostedTool,
+  limitOf,
+  mayCallModels,
+  noCost,
+  perUse,
+  type ToolCost,
+  unknownCost,
+} from "./hosted.ts";
+import { asList, asString, isRecord, type JsonRecord } from "./json.ts";
+
+/** OpenRouter's plugins (npm @openrouter/sdk 1.3.19, `ChatRequest.plugins`). */
+const pluginCosts: Readonly<Record<string, ToolCost>> = {
+  web: perUse("perWebSearch"),
+  "web-fetch": perUse("perWebSearch"),
+  "response-healing": noCost,
+  "context-compression": noCost,
+  moderation: noCost,
+  "file-parser": unknownCost,
+};
+
+/** Returns what an aggregator's own fields ask for, which it accepts in every dialect. */
+export function aggregatorTools({ plugins, models }: JsonRecord): HostedTool[] {
+  const named = namedIn(plugins, "plugins", "id", pluginCosts, "");
+  return [
+    ...named.filter(({ path }) => isEnabled(plugins, path)).map((plugin) =>
+      // Fusion, for one, asks a panel of models.
+      Object.hasOwn(pluginCosts, plugin.name) ? plugin : { ...plugin, cost: mayCallModels }
+    ),
+    ...alternatives(models),
+  ];
+}
+
+/** Returns the tools of a list, each named by its member `key`. */
+export function namedIn(
+  list: unknown,
+  at: string,
+  key: string,
+  costs: Readonly<Record<string, ToolCost>>,
+  defaultName: string,
+): HostedTool[] {
+  return asList(list).flatMap((one, index): HostedTool[] => {
+    if (!isRecord(one)) return [];
+    const name = asString(one[key]) ?? defaultName;
+    const settings = isRecord(one.parameters) ? one.parameters : one;
+    const limit = name === "function" || name === "custom" ? {} : limitOf(settings.max_uses);
+    return [{ path: `${at}[${index}]`, name, cost: costIn(costs, name), ...limit }];
+  });
+}
+
+function isEnabled(plugins: unknown, path: string): boolean {
+  const index = Number(path.slice("plugins[".length, -1));
+  const plugin = asList(plugins)[index];
+  return !isRecord(plugin) || plugin.enabled !== false;
+}
+
+/** Models among which the vendor chooses one. */
+function alternatives(models: unknown): HostedTool[] {
+  return asList(models).flatMap((model, index): HostedTool[] => {
+    const name = asString(model);
+    if (name === undefined) return [];
+    const path = `models[${index}]`;
+    return [{ path, name, cost: { type: "model", model: name, role: "instead" }, maxUses: 1 }];
+  });
+}
