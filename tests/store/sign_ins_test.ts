@@ -70,6 +70,25 @@ eachDatabase("a role that groups take away ends the permission that it had", asy
   assert.deepEqual(await permission(), ["viewer", false]);
 });
 
+eachDatabase("an invitation gives no other role than the groups", async (database) => {
+  const { first, second, people, admit, invite } = await setUp(database);
+  const roleIn = async ({ id }: { id: number }) =>
+    (await people.list(id)).find(({ person }) => person.name === "ben")?.role;
+  await invite(first.id, "ann@example.com", "owner", "a");
+  await admit(identity("ann"));
+  const ben = { ...identity("ben"), role: "owner" as const };
+  await admit(ben);
+  // While he is owner he invites himself; then his groups make him a viewer.
+  await invite(first.id, "ben@example.com", "owner", "b");
+  await invite(second.id, "ben@example.com", "owner", "b elsewhere");
+  const lowered = { ...ben, role: "viewer" as const };
+  assert.equal((await admit(lowered, { invitation: "b" })).kind, "admitted");
+  assert.equal(await roleIn(first), "viewer");
+  // Groups decide about the first account alone.
+  assert.equal((await admit(lowered, { invitation: "b elsewhere" })).kind, "admitted");
+  assert.deepEqual([await roleIn(first), await roleIn(second)], ["viewer", "owner"]);
+});
+
 eachDatabase("the claim link makes one owner, once, and no other is offered", async (database) => {
   const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
   // Neither another account's owner nor a member is the first account's owner.

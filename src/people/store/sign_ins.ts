@@ -241,7 +241,7 @@ async function admit(
   if (invitationHash !== null) {
     const invited = await byLink(tx, identity, invitationHash, now);
     if (typeof invited === "string") return { kind: invited };
-    return await accept(tx, identity, invited, context);
+    return await accept(tx, identity, { first, invited }, context);
   }
   const existing = await join(tx, identity, undefined, context);
   if (existing.kind === "admitted") {
@@ -251,7 +251,7 @@ async function admit(
     return existing;
   }
   const invited = await byAddress(tx, identity, now);
-  if (invited) return await accept(tx, identity, invited, context);
+  if (invited) return await accept(tx, identity, { first, invited }, context);
   return await joinFirst(tx, identity, first, context);
 }
 
@@ -277,16 +277,20 @@ async function isMember(
   return rows.length > 0;
 }
 
-/** Uses up an invitation, once the person has agreed to it. */
+/** Uses up an invitation, once the person has agreed to it. In the first account groups decide. */
 async function accept(
   tx: Queryable,
   identity: Identity,
-  { id, hash, ...membership }: Invited,
+  { first, invited: { id, hash, ...membership } }: { first: number | undefined; invited: Invited },
   context: Context,
 ): Promise<Admission> {
   if (!context.hasAgreed) return { kind: "asks", claimHash: null, invitationHash: hash };
   await tx.query("delete from invitations where id = $1", [id]);
-  return await join(tx, identity, membership, context);
+  const joined = await join(tx, identity, membership, context);
+  if (joined.kind === "admitted" && joined.accountId === first) {
+    await takeRole(tx, identity, joined, context);
+  }
+  return joined;
 }
 
 interface JoinedAccount {
