@@ -113,8 +113,8 @@ export interface PeopleStore {
   ): Promise<Person | Refusal>;
   /**
    * Removes a person from an account, ends their sessions there and withdraws an invitation of their
-   * address. An account keeps at least one owner. With `revoked`, the keys that they created are revoked too, each with the audit entry
-   * that it returns.
+   * address. An account keeps at least one owner. With `revoked`, the keys that they created are
+   * revoked too, each with the audit entry that it returns.
    */
   remove(
     accountId: number,
