@@ -108,6 +108,45 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "an account's slow receivers, whatever waits for them, make no other account wait",
+  async (
+    database,
+  ) => {
+    const store = createWebhookStore(database, { sealer, workerId: "one/1" });
+    const deliveries = createDeliveries(database, { sealer, workerId: "one/1" });
+    const at = (ms: number) => new Date(noon.getTime() + ms);
+    const add = async (id: string, accountId: number, events: number, ms: number) => {
+      await store.add(
+        id,
+        { accountId, url: "https://hooks.example", events: [], creditLowNanos: null },
+        secret,
+      );
+      await database.query(
+        `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+       select $1 || n, $1, 'k' || n, 'export.ready', '{}', $2, $2, $2
+       from generate_series(1, $3::int) n`,
+        [id, at(ms), events],
+      );
+    };
+    const slow = await newAccount(database, "slow");
+    for (let hook = 0; hook < 6; hook++) await add(`slow${hook}`, slow, 2, 0);
+    await add("other", await newAccount(database, "other"), 3, 1_000);
+    const next = async (ms: number) => (await deliveries.claim(at(ms), []))!;
+    const working = [await next(0), await next(0), await next(0), await next(0)];
+    const sent = async (delivery: typeof working[number]) =>
+      await deliveries.finish(delivery, { kind: "sent", at: at(2_000) });
+    await sent(working.shift()!);
+    const hooks: string[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const delivery = await next(2_000);
+      hooks.push(delivery.webhookId);
+      await sent(delivery);
+    }
+    assert.deepEqual(hooks, ["other", "other", "other", "slow0"]);
+  },
+);
+
 eachDatabase("a restarted process sends at once what its earlier run was sending", async (
   database,
 ) => {

@@ -54,18 +54,27 @@ const heads = `with recursive heads as (
     select next.* from heads cross join lateral (${
   headAfter("and webhook_id > heads.webhook_id")
 }) next
-  ) select id from heads where next_at <= $3`;
+  )`;
 
 function headAfter(condition: string): string {
-  return `select id, webhook_id, next_at from webhook_deliveries where state = 'waiting' ${condition}
+  return `select id, webhook_id, next_at, claimed_until from webhook_deliveries
+    where state = 'waiting' ${condition}
     order by webhook_id, claimed_until, next_at, seq limit 1`;
 }
 
+/** The account of each event that is being sent. */
+const busyAccounts = `${heads} select w.account_id from heads join webhooks w on w.id = webhook_id
+  where claimed_until > clock_timestamp()`;
+
 const nextEvent = {
   // A receiver is sent one event at a time: a webhook whose head is claimed has no other.
-  where: `work.id = any(array(${heads})) and work.webhook_id <> all($4::text[])`,
-  // Failing receivers come last: otherwise receivers that hang would take all turns.
-  orderBy: `work.webhook_id in (
+  where: `work.id = any(array(${heads} select id from heads where next_at <= $3))
+    and work.webhook_id <> all($4::text[])`,
+  // Accounts to which fewer events are being sent come first, and of an account's receivers those
+  // that fail last: otherwise receivers that are slow or hang would take all turns.
+  orderBy: `cardinality(array_positions(array(${busyAccounts}), (
+    select account_id from webhooks w where w.id = work.webhook_id
+  ))), work.webhook_id in (
     select id from webhooks where last_failed_at > coalesce(last_sent_at, '-infinity')
   ), work.next_at, work.seq`,
   returning: "id, webhook_id, type, data, at, ends_at",
