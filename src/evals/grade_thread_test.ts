@@ -66,6 +66,40 @@ Deno.test("schemas and patterns judge answers, and say what is wrong", async () 
   });
 });
 
+Deno.test("a name that all objects inherit is a property only where the answer has it", async () => {
+  const driver = {
+    properties: { constructor: { type: "string" }, wins: { type: "integer" } },
+    required: ["constructor"],
+  };
+  await withThread(5000, async (thread) => {
+    const cases: readonly [object, string, string | null][] = [
+      [driver, '{"constructor": "Ferrari"}', null],
+      [driver, '{"wins": 3}', "the answer must have required property 'constructor'"],
+      [{ properties: driver.properties }, '{"wins": 3}', null],
+      [{ dependentRequired: { valueOf: ["wins"] } }, "{}", null],
+    ];
+    for (const [schema, text, detail] of cases) {
+      const graded = await thread.grade({ type: "json_schema", schema: { ...schema } }, text);
+      assert.deepEqual(graded, { kind: "judged", passed: detail === null, detail });
+    }
+  });
+});
+
+Deno.test("an amount is a multiple of a cent, whatever binary fractions make of it", async () => {
+  const schema = { multipleOf: 0.01 };
+  const no = "the answer must be multiple of 0.01";
+  await withThread(5000, async (thread) => {
+    for (const text of ["19.99", "0.07", "1.1", "-4.35", "1000000.01", "0"]) {
+      const graded = await thread.grade({ type: "json_schema", schema }, text);
+      assert.deepEqual(graded, { kind: "judged", passed: true, detail: null }, text);
+    }
+    for (const text of ["19.995", "0.0001", "1000000.011"]) {
+      const graded = await thread.grade({ type: "json_schema", schema }, text);
+      assert.deepEqual(graded, { kind: "judged", passed: false, detail: no }, text);
+    }
+  });
+});
+
 Deno.test("what can't be compiled is found out without a text", async () => {
   await withThread(5000, async (thread) => {
     const rules: CallersRule[] = [

@@ -19,6 +19,10 @@ const options = {
   validateFormats: false,
   // Inlining copies the target of every `$ref`, and there may be many.
   inlineRefs: false,
+  // All objects inherit `constructor` and a few more names: without this they count as properties.
+  ownProperties: true,
+  // 19.99 / 0.01 is 1998.9999999999998, so a quotient this close (10^-6) to a whole number is one.
+  multipleOfPrecision: 6,
 } as const;
 /**
  * Terminating a thread doesn't interrupt running code; a script's timeout does, patterns included.
