@@ -48,7 +48,9 @@ const figureFields = {
   output_tokens: z.number().int().describe("Tokens of all answers."),
   cost_usd: usd.describe("Sum over the calls whose cost is known."),
   unknown_cost_interactions: z.number().int().describe("Calls of models without a known price."),
-  conversions: z.array(conversions).describe("By type and label."),
+  conversions: z.array(conversions).describe(
+    "By type and label. Of more than 1,000, those with the most items; the rest is summed as `(others)`.",
+  ),
   conversions_total: z.number().describe("Sum of the values of all types but `revenue`."),
   conversions_per_interaction: orNull(rate).describe("Null without calls."),
   cost_per_conversion_usd: usd.nullable().describe("Null without conversions."),

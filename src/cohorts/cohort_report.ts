@@ -143,6 +143,9 @@ function limits(interval: Interval | undefined) {
   return { low95: interval?.low95 ?? null, high95: interval?.high95 ?? null };
 }
 
+/** Type and label of the sum of all outcomes whose own type and label aren't listed. */
+export const otherOutcomes = "(others)";
+
 function isRevenue({ type }: OutcomeSum): boolean {
   return type === "revenue";
 }
@@ -246,6 +249,11 @@ export function outcomeWarnings(sums: FigureSums, figures: CohortFigures): strin
   );
   if (misspelt) {
     warnings.push(`revenue_spelling: '${misspelt.type}' counts as conversions, not as 'revenue'.`);
+  }
+  if (sums.outcomes.some(({ label }) => label === otherOutcomes)) {
+    warnings.push(
+      `many_labels: there are too many types and labels to list; the rest is summed as '${otherOutcomes}'.`,
+    );
   }
   if (figures.conversionNanos < 0n) {
     warnings.push("negative_conversions: corrections take back more conversions than were posted.");

@@ -70,6 +70,39 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "of thousands of labels the most frequent are listed, and all are counted",
+  async (database) => {
+    const account = await newAccount(database);
+    const post = poster(database, account);
+    const few = [item("clicks", 1, { label: "often" }), item("revenue", 2, { label: "often" })];
+    await post([...few, ...few]);
+    for (const [type, value] of [["clicks", 3], ["revenue", 5]] as const) {
+      await post(
+        Array.from({ length: 1_000 }, (_, at) => item(type, value, { label: `order ${at}` })),
+      );
+    }
+    const { outcomes } = (await createCohorts(database, createAnalyticsStore(database))
+      .read(account, ["c"]))[0]!;
+    assert.equal(outcomes.length, 1_002);
+    const sumOf = (type: string, label: string) =>
+      outcomes.find((one) => one.type === type && one.label === label)?.sum;
+    assert.deepEqual([sumOf("clicks", "often"), sumOf("revenue", "often")], [
+      2n * 10n ** 9n,
+      4n * 10n ** 9n,
+    ]);
+    const [revenue, others] = [sumOf("revenue", "(others)"), sumOf("(others)", "(others)")];
+    assert.deepEqual([others, revenue], [2n * 3n * 10n ** 9n, 5_000n * 10n ** 9n]);
+    const total = outcomes.reduce((sum, one) => sum + one.sum, 0n);
+    assert.equal(total, 8_006n * 10n ** 9n);
+    const { unattributed } = await createCohorts(database, createAnalyticsStore(database))
+      .readModels(account, "c");
+    const named = (sums: typeof outcomes) =>
+      new Map(sums.map(({ type, label, sum }) => [`${type} ${label}`, sum]));
+    assert.deepEqual(named(unattributed), named(outcomes));
+  },
+);
+
 eachDatabase("of the same request sent many times at once one counts", async (database) => {
   const account = await newAccount(database);
   const post = poster(database, account);

@@ -3282,7 +3282,7 @@ export type CohortReport = {
      */
     unknown_cost_interactions: number;
     /**
-     * By type and label.
+     * By type and label. Of more than 1,000, those with the most items; the rest is summed as `(others)`.
      */
     conversions: Array<CohortConversions>;
     /**
@@ -3423,7 +3423,7 @@ export type CohortFigures = {
      */
     unknown_cost_interactions: number;
     /**
-     * By type and label.
+     * By type and label. Of more than 1,000, those with the most items; the rest is summed as `(others)`.
      */
     conversions: Array<CohortConversions>;
     /**

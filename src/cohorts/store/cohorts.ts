@@ -10,7 +10,8 @@ import {
 import type { Sums } from "../../shared/call_sums.ts";
 import { Fault } from "../../shared/fault.ts";
 import { listCohorts } from "./cohorts_list.ts";
-import { readModels, readOutcomeSum } from "./model_outcomes.ts";
+import { readModels } from "./model_outcomes.ts";
+import { readOutcomeSum, sumsByLabel } from "./outcome_sums.ts";
 import type { AnalyticsReads, CohortCallSums } from "../../records/analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
@@ -27,7 +28,7 @@ export function createCohorts(database: Database, analytics: CohortCalls): Cohor
     post: (post) => database.transaction((tx) => insert(tx, post)),
     async read(accountId, cohortIds) {
       const calls = await analytics.cohortSums(accountId, cohortIds);
-      const outcomes = await database.query(readOutcomes(allOutcomes), [accountId, cohortIds]);
+      const outcomes = await database.query(sumsByLabel(allOutcomes), [accountId, cohortIds]);
       return cohortIds.map((cohortId) => sumsOf(cohortId, calls, outcomes));
     },
     readLatest: (accountId, cohortIds, bounds) =>
@@ -114,13 +115,6 @@ const latestOutcomes = `unnest($2::text[], $3::timestamptz[]) as wanted(id, sinc
   join cohort_outcomes on account_id = $1 and cohort_id = wanted.id
     and created_at >= coalesce(wanted.since, '-infinity')`;
 
-const readOutcomes = (from: string) =>
-  `select cohort_id, type, label, count(value_nanos) as value_count,
-    coalesce(sum(value_nanos), 0) as value_sum,
-    coalesce(sum(value_nanos::numeric * value_nanos), 0) as value_squares
-  from ${from}
-  group by cohort_id, type, label order by cohort_id, type, label nulls first`;
-
 async function readLatest(
   { database, analytics }: { database: Queryable; analytics: CohortCalls },
   accountId: number,
@@ -132,7 +126,7 @@ async function readLatest(
     const found = calls.find((one) => one.cohortId === cohortId);
     return found && Number(found.interactions) >= most ? found.firstAt : null;
   });
-  const outcomes = await database.query(readOutcomes(latestOutcomes), [
+  const outcomes = await database.query(sumsByLabel(latestOutcomes), [
     accountId,
     cohortIds,
     cuts.map((cutAt) => (cutAt ?? since)?.toISOString() ?? null),

@@ -2,6 +2,7 @@ import type { CohortBounds, CohortModels, ModelSums, OutcomeSum } from "../cohor
 import { modelBounds } from "../model_comparison.ts";
 import type { AnalyticsReads, CohortModelSums } from "../../records/analytics_store.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
+import { OutcomeSums, readOutcomeSum, sumsByLabel } from "./outcome_sums.ts";
 
 /**
  * Items attributed in one step, at 0.5 ms an item: on the embedded database, calls wait meanwhile.
@@ -65,9 +66,9 @@ function modelSums(row: CohortModelSums, outcomes: OutcomeSums): ModelSums {
 const itemsOf = `cohort_outcomes where account_id = $1 and cohort_id = $2
   and created_at >= coalesce($3::timestamptz, '-infinity')`;
 
-const unlinkedItems = `select type, label, count(*) as value_count, sum(value_nanos) as value_sum,
-    sum(value_nanos::numeric * value_nanos) as value_squares
-  from ${itemsOf} and transaction_id is null and session_id is null group by type, label`;
+const unlinkedItems = sumsByLabel(
+  `${itemsOf} and transaction_id is null and session_id is null`,
+);
 
 // The time as text: a `Date` would lose its microseconds.
 const linkedPage = `select id, created_at::text as at, type, label, value_nanos, transaction_id,
@@ -110,47 +111,4 @@ function itemSum(row: SqlRow): OutcomeSum {
     sum: value,
     sumOfSquares: value * value,
   };
-}
-
-/** Reads a row of sums by type and label. */
-export function readOutcomeSum(row: SqlRow): OutcomeSum {
-  // Sums of integers come as `numeric`, whose text is a whole number.
-  const whole = (column: string) => BigInt(String(row[column]));
-  return {
-    type: String(row.type),
-    label: row.label as string | null,
-    count: whole("value_count"),
-    sum: whole("value_sum"),
-    sumOfSquares: whole("value_squares"),
-  };
-}
-
-/** Sums by type and label. */
-class OutcomeSums {
-  readonly #sums = new Map<string, OutcomeSum>();
-
-  add(sums: readonly OutcomeSum[]): void {
-    for (const one of sums) {
-      const key = JSON.stringify([one.type, one.label]);
-      const own = this.#sums.get(key);
-      if (!own) {
-        this.#sums.set(key, { ...one });
-        continue;
-      }
-      own.count += one.count;
-      own.sum += one.sum;
-      own.sumOfSquares += one.sumOfSquares;
-    }
-  }
-
-  /** Returns the sums sorted by type, then label; sums without a label come first. */
-  list(): OutcomeSum[] {
-    return [...this.#sums.values()].sort((a, b) =>
-      compare(a.type, b.type) || compare(a.label ?? "", b.label ?? "")
-    );
-  }
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
