@@ -119,7 +119,7 @@ export interface ErasureDeps {
   eraseRejected: (tombstones: readonly Tombstone[]) => Promise<void>;
   /** Removes these calls from caches and stored replays. */
   forget: (transactionIds: readonly string[]) => Promise<void>;
-  /** Removes records that are stored or were erased from the journal, and texts of erased calls. */
+  /** Removes records that are stored or were erased from the journal. */
   compactJournal: () => Promise<void>;
 }
 
@@ -162,8 +162,6 @@ export function createErasures(deps: ErasureDeps): Erasures {
       if (tombstones.length === 0 && transactionIds.length === 0) break;
       index.add(tombstones);
       unkept = tombstones;
-      // The journal has the text of matching calls in flight, and soon of those just beginning.
-      if (tombstones.length > 0) compactionsDue = 2;
       await tryToForget(transactionIds);
     }
     if (compactionsDue > 0) {

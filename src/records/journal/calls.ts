@@ -3,7 +3,6 @@ import { Turns } from "../../base/turns.ts";
 import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import type { Media } from "../../shared/media.ts";
-import type { IsErased } from "./journal.ts";
 import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
 
 /**
@@ -49,12 +48,6 @@ export function encodeEnd(
   } catch {
     return encodeRecord(recordOf("end", bareInteraction(interaction), begun), room);
   }
-}
-
-/** Returns the begin record of a call; without its texts and media if the call is erased. */
-export function withoutErasedText(record: JournalRecord, isErased: IsErased): JournalRecord {
-  const call = interactionOf(record, null);
-  return isErased(call) ? recordOf("begin", bareInteraction(call)) : record;
 }
 
 /** Joins begin and end records, in the order in which they were written. */

@@ -5,10 +5,10 @@ import { released } from "../../base/gc_hint.ts";
 import { turnEnd } from "../../base/turns.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
-import type { IsErased, Journal, JournalObserver, JournalOptions } from "./journal.ts";
-import { encodeEnd, endedCalls, recordOf, withoutErasedText } from "./calls.ts";
+import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
+import { encodeEnd, endedCalls, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
-import { encodeRecord, type JournalRecord } from "./records.ts";
+import { encodeRecord } from "./records.ts";
 import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
@@ -167,8 +167,8 @@ export class FileJournal implements Journal {
     this.#prune();
   }
 
-  compact(isErased: IsErased = () => false): Promise<void> {
-    return this.#inTurn(() => this.#compact(isErased));
+  compact(): Promise<void> {
+    return this.#inTurn(() => this.#compact());
   }
 
   spill(transactionId: string): boolean {
@@ -384,7 +384,7 @@ export class FileJournal implements Journal {
   }
 
   /** Oldest first: see `#prune`. */
-  async #compact(isErased: IsErased): Promise<void> {
+  async #compact(): Promise<void> {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.isSealed = true;
     for (const segment of written) {
@@ -393,7 +393,7 @@ export class FileJournal implements Journal {
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
-      const saved = await segment.rewrite((record) => this.#rewritten(record, isErased));
+      const saved = await segment.rewrite((id) => this.#openCalls.has(id));
       this.#bytes -= saved;
       // The file may have been removed just after it was rewritten.
       if (!segment.isDone || !this.#segments.includes(segment)) continue;
@@ -402,18 +402,6 @@ export class FileJournal implements Journal {
       this.#drop(segment);
     }
     await this.#freeing;
-  }
-
-  /** Returns what a rewritten file has in place of a record; undefined: nothing. */
-  #rewritten(record: JournalRecord, isErased: IsErased): JournalRecord | undefined {
-    const openCall = this.#openCalls.get(record.id);
-    if (openCall?.request === undefined) return openCall && record;
-    const rewritten = withoutErasedText(record, isErased);
-    if (rewritten !== record) {
-      const bytes = encodeRecord(rewritten).length;
-      this.#openCalls.set(record.id, { ...openCall, bytes, request: null, media: undefined });
-    }
-    return rewritten;
   }
 
   /** Retries failed end records; new calls can begin once these are synced. */

@@ -1,9 +1,7 @@
 import { Buffer } from "node:buffer";
 import { rewrittenSuffix } from "./files.ts";
-import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
+import { encodeRecord, scanRecords } from "./records.ts";
 import { createSegmentFile, ReservedFile, type SegmentFile } from "./segment_file.ts";
-
-type Rewritten = (record: JournalRecord) => JournalRecord | undefined;
 
 /** A journal file that this process writes; records are appended whole or not at all. */
 export class Segment {
@@ -102,22 +100,21 @@ export class Segment {
   }
 
   /**
-   * Rewrites the file with what `rewritten` returns for each record, and without those for which it
-   * returns undefined; returns the bytes saved. The segment must be sealed; a crash leaves the old
-   * file.
+   * Rewrites the file with the records of needed calls only; returns the bytes saved. The segment
+   * must be sealed; a crash leaves the old file.
    */
-  async rewrite(rewritten: Rewritten): Promise<number> {
+  async rewrite(isNeeded: (id: string) => boolean): Promise<number> {
     this.#isRewriting = true;
     try {
       // Pending syncs are of the old file.
       await this.sync();
-      return this.open > 0 ? await this.#replace(rewritten) : 0;
+      return this.open > 0 ? await this.#replace(isNeeded) : 0;
     } finally {
       this.#isRewriting = false;
     }
   }
 
-  async #replace(rewritten: Rewritten): Promise<number> {
+  async #replace(isNeeded: (id: string) => boolean): Promise<number> {
     const path = `${this.path}${rewrittenSuffix}`;
     const before = this.#bytes;
     const old = await this.read();
@@ -126,9 +123,8 @@ export class Segment {
     let bytes = 0;
     try {
       for (const { record } of scanRecords(old)) {
-        const needed = record && rewritten(record);
-        if (!needed) continue;
-        const encoded = encodeRecord(needed);
+        if (!record || !isNeeded(record.id)) continue;
+        const encoded = encodeRecord(record);
         for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
         bytes += encoded.length;
       }
