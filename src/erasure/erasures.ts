@@ -162,6 +162,8 @@ export function createErasures(deps: ErasureDeps): Erasures {
       if (tombstones.length === 0 && transactionIds.length === 0) break;
       index.add(tombstones);
       unkept = tombstones;
+      // The journal has matching calls in flight, and soon those that are just beginning.
+      if (tombstones.length > 0) compactionsDue = 2;
       await tryToForget(transactionIds);
     }
     if (compactionsDue > 0) {

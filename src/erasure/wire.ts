@@ -7,6 +7,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import type { Journal } from "../records/journal/journal.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
 import type { ReadMeasure } from "../shared/metrics.ts";
 import type { ExportEraser } from "./deletion.ts";
 import { Deletions } from "./deletions.ts";
@@ -42,11 +43,12 @@ export interface ErasureOptions {
 export function createErasureServices(options: ErasureOptions) {
   const { database, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
+  const isErased = (call: SelectableCall) => erasureIndex.covers(call);
   const compactJournal = async () => {
     // Records that the store rejected are in a file beside the journal.
-    await journal.eraseRejected((call) => erasureIndex.covers(call));
+    await journal.eraseRejected(isErased);
     await journal.removeUnreadable();
-    await journal.compact();
+    await journal.compact(isErased);
   };
   const store = createDeletions({ main: database, analytics: analyticsStore }, {
     newSalt: () => randomBase62(22),

@@ -88,6 +88,11 @@ async function erased(
     await say({ service, vendor }, stays).then(({ finish }) => finish());
     const said = await say({ service, vendor }, who);
     await deleteAll(service, said, ways[way]!(said));
+    assert.deepEqual(
+      await filesWith(`${service.dataDir}/journal`, [canary]),
+      [],
+      "although calls are in flight",
+    );
     for (const answer of await said.finish()) {
       assert.ok(answer.includes(canary) && answer.includes("[DONE]"), "callers get their answers");
     }

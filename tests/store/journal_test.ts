@@ -326,6 +326,29 @@ Deno.test(
   }, { sync: "always", segmentBytes: 1500 }),
 );
 
+Deno.test(
+  "a tidied file has nothing of an erased call in flight, and takes its end",
+  withJournal(async (journal, folder) => {
+    const content = new TextEncoder().encode("a picture of both");
+    const media = [{ sha256: "0".repeat(64), mimeType: "image/png", content }];
+    const said = (id: string) => ({ ...begun(id), requestText: `words of ${id}` });
+    const texts = ["words of erased", content.toBase64()];
+    journal.begin({ ...said("erased"), media });
+    journal.begin(said("other"));
+    assert.notDeepEqual(await filesWith(folder, texts), [], "it is there before");
+    const isErased = (call: { transactionId: string }) => call.transactionId === "erased";
+    for (let times = 0; times < 2; times++) await journal.compact(isErased);
+    assert.deepEqual(await filesWith(folder, texts), []);
+    assert.deepEqual(await reopenedCopy(folder), [said("other")], "as after a kill");
+    await journal.end({ ...ended("erased"), requestText: "words of erased", media });
+    assert.notDeepEqual(await filesWith(folder, texts), [], "until the store refuses it");
+    await journal.end({ ...ended("other"), requestText: "words of other" });
+    journal.stored(["erased", "other"]);
+    await journal.compact();
+    assert.deepEqual([files(folder), journal.bytes], [[], 0]);
+  }),
+);
+
 Deno.test("a file that goes just as its rewriting is over is not removed twice", () =>
   withFolder(async (folder) => {
     for (let turns = 0; turns <= 20; turns++) {

@@ -50,6 +50,11 @@ export function encodeEnd(
   }
 }
 
+/** Returns the call of a begin record, without its request. */
+export function begunCall(record: JournalRecord): SettledCall {
+  return interactionOf(record, null);
+}
+
 /** Joins begin and end records, in the order in which they were written. */
 export class CallReader {
   /** Calls that have begun and not ended so far. */

@@ -5,10 +5,10 @@ import { released } from "../../base/gc_hint.ts";
 import { turnEnd } from "../../base/turns.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
-import type { Journal, JournalObserver, JournalOptions } from "./journal.ts";
-import { encodeEnd, endedCalls, recordOf } from "./calls.ts";
+import type { IsErased, Journal, JournalObserver, JournalOptions } from "./journal.ts";
+import { begunCall, encodeEnd, endedCalls, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
-import { encodeRecord } from "./records.ts";
+import { encodeRecord, type JournalRecord } from "./records.ts";
 import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
@@ -167,8 +167,8 @@ export class FileJournal implements Journal {
     this.#prune();
   }
 
-  compact(): Promise<void> {
-    return this.#inTurn(() => this.#compact());
+  compact(isErased: IsErased = () => false): Promise<void> {
+    return this.#inTurn(() => this.#compact(isErased));
   }
 
   spill(transactionId: string): boolean {
@@ -384,7 +384,7 @@ export class FileJournal implements Journal {
   }
 
   /** Oldest first: see `#prune`. */
-  async #compact(): Promise<void> {
+  async #compact(isErased: IsErased): Promise<void> {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.isSealed = true;
     for (const segment of written) {
@@ -393,7 +393,7 @@ export class FileJournal implements Journal {
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
-      const saved = await segment.rewrite((id) => this.#openCalls.has(id));
+      const saved = await segment.rewrite((record) => this.#isNeeded(record, isErased));
       this.#bytes -= saved;
       // The file may have been removed just after it was rewritten.
       if (!segment.isDone || !this.#segments.includes(segment)) continue;
@@ -402,6 +402,16 @@ export class FileJournal implements Journal {
       this.#drop(segment);
     }
     await this.#freeing;
+  }
+
+  /** Whether a rewritten file has the record. A call in flight that is erased ends without one. */
+  #isNeeded(record: JournalRecord, isErased: IsErased): boolean {
+    const openCall = this.#openCalls.get(record.id);
+    if (openCall?.request === undefined) return openCall !== undefined;
+    if (!isErased(begunCall(record))) return true;
+    this.#openCalls.delete(record.id);
+    openCall.segment.open--;
+    return false;
   }
 
   /** Retries failed end records; new calls can begin once these are synced. */

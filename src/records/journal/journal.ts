@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { SettledCall } from "../../shared/interaction.ts";
+import type { SelectableCall, SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
 import { removeRewritten, segmentNames } from "./files.ts";
 import type { RejectedRetention } from "../../erasure/retention.ts";
@@ -35,10 +35,10 @@ export interface Journal extends RejectedRetention {
   stored(transactionIds: readonly string[]): void;
   /**
    * Rewrites the files without the calls that are in the store, so that text erased there doesn't
-   * stay here. Calls in flight keep their records. Throws `store_unavailable` while spilled records
-   * wait.
+   * stay here. Calls in flight keep their records, unless they are erased: these end as if they had
+   * not begun here. Throws `store_unavailable` while spilled records wait.
    */
-  compact(): Promise<void>;
+  compact(isErased?: IsErased): Promise<void>;
   /**
    * Takes over the record of the call that has just ended, and all later ones: only the journal
    * holds them until `readSpilled` has returned them all. False: the journal doesn't have that
@@ -81,6 +81,9 @@ export interface Journal extends RejectedRetention {
   /** Waits for the disk, and removes files whose calls are all in the store. */
   close(): Promise<void>;
 }
+
+/** Whether a call in flight is covered by a deletion. */
+export type IsErased = (call: SelectableCall) => boolean;
 
 export interface JournalObserver {
   /** An fsync took this long. */

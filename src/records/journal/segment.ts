@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { rewrittenSuffix } from "./files.ts";
-import { encodeRecord, scanRecords } from "./records.ts";
+import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
 import { createSegmentFile, ReservedFile, type SegmentFile } from "./segment_file.ts";
 
 /** A journal file that this process writes; records are appended whole or not at all. */
@@ -100,10 +100,10 @@ export class Segment {
   }
 
   /**
-   * Rewrites the file with the records of needed calls only; returns the bytes saved. The segment
-   * must be sealed; a crash leaves the old file.
+   * Rewrites the file with the needed records only; returns the bytes saved. The segment must be
+   * sealed; a crash leaves the old file.
    */
-  async rewrite(isNeeded: (id: string) => boolean): Promise<number> {
+  async rewrite(isNeeded: (record: JournalRecord) => boolean): Promise<number> {
     this.#isRewriting = true;
     try {
       // Pending syncs are of the old file.
@@ -114,7 +114,7 @@ export class Segment {
     }
   }
 
-  async #replace(isNeeded: (id: string) => boolean): Promise<number> {
+  async #replace(isNeeded: (record: JournalRecord) => boolean): Promise<number> {
     const path = `${this.path}${rewrittenSuffix}`;
     const before = this.#bytes;
     const old = await this.read();
@@ -123,7 +123,7 @@ export class Segment {
     let bytes = 0;
     try {
       for (const { record } of scanRecords(old)) {
-        if (!record || !isNeeded(record.id)) continue;
+        if (!record || !isNeeded(record)) continue;
         const encoded = encodeRecord(record);
         for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
         bytes += encoded.length;
