@@ -8,13 +8,16 @@ import {
   type DeletionCounts,
   type DeletionRequest,
   type DeletionStore,
+  type ErasedSpan,
   type ExportEraser,
   manyDeletions,
   maxWaitingDeletions,
 } from "./deletion.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, isStoreAway, overLimit, reasonOf } from "../shared/fault.ts";
+import { dayMs } from "../shared/time_span.ts";
 import type { ErasureIndex, Erasures } from "./erasures.ts";
+import type { Tombstone } from "./tombstone.ts";
 import { WorkQueue } from "../work_queue/work_queue.ts";
 
 /** A deletion that a caller requests. */
@@ -28,6 +31,8 @@ export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
   exports: ExportEraser | undefined;
+  /** `RETENTION_USAGE_DAYS`; undefined: forever. */
+  retentionUsageDays: number | undefined;
   /**
    * Resolves when every call of the account that was answered so far is stored; throws when the
    * store is unavailable.
@@ -210,7 +215,7 @@ export class Deletions {
 
   /** Erases all rows. Can be interrupted at any point and repeated. */
   async #eraseAll(deletion: ClaimedDeletion, signal: AbortSignal): Promise<void> {
-    const { store, erasures, exports, flushRecords, log } = this.#deps;
+    const { store, erasures, flushRecords, log } = this.#deps;
     const { deletionId, accountId } = deletion.tombstone;
     await erasures.refresh();
     await flushRecords({ ...noLimit, accountId });
@@ -228,12 +233,30 @@ export class Deletions {
       // A step without `from` has to read past the account's other calls: only the last one does.
       from = isLast ? undefined : reached ?? from;
     }
-    const span = await store.erasedSpan(deletionId);
-    if (span) await exports?.eraseExports(accountId, span);
+    await this.#eraseExports(deletion.tombstone);
     await erasures.refresh();
     await store.finish(deletionId);
     log.info("a deletion is done", { deletion: deletionId });
   }
+
+  async #eraseExports(tombstone: Tombstone): Promise<void> {
+    const { store, exports, retentionUsageDays: days, clock } = this.#deps;
+    const erased = await store.erasedSpan(tombstone.deletionId);
+    const expired = days && expiredSpan(tombstone, clock.now().getTime() - days * dayMs);
+    for (const span of [erased, expired]) {
+      if (span) await exports?.eraseExports(tombstone.accountId, span);
+    }
+  }
+}
+
+/** The span of matching rows that may have been erased for their age, but not from export files. */
+function expiredSpan(
+  { tables, start, end }: Tombstone,
+  expiredMs: number,
+): ErasedSpan | undefined {
+  const from = start ?? new Date(0);
+  const to = new Date(Math.min(end?.getTime() ?? Infinity, expiredMs));
+  return from < to ? { tables, from, to } : undefined;
 }
 
 function queuedOf(working: readonly Erasing[]): Erasing[] {

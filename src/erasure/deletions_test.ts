@@ -2,7 +2,13 @@ import type { AuditNote } from "../audit/audit.ts";
 import { createErasureIndex } from "./erasures.ts";
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
-import { type Deletion, type DeletionStore, type ErasedBatch, selectorKinds } from "./deletion.ts";
+import {
+  type Deletion,
+  type DeletionStore,
+  type ErasedBatch,
+  type ErasedSpan,
+  selectorKinds,
+} from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { tombstoneOf } from "./tombstone.ts";
 import { Deletions } from "./deletions.ts";
@@ -24,7 +30,8 @@ function setUp(
   waiting = 0,
   flushed: () => Promise<void> = () => Promise.resolve(),
   over: Partial<DeletionStore> & {
-    eraseExports?: () => Promise<number>;
+    eraseExports?: (span: ErasedSpan) => Promise<number>;
+    retentionUsageDays?: number;
     /** Holds up what was just asked. */
     hold?: (what: string) => Promise<void> | undefined;
   } = {},
@@ -66,20 +73,22 @@ function setUp(
     sweep: () => Promise.resolve(),
     ...over,
   };
-  const { eraseExports = () => Promise.resolve(1) } = over;
+  const { eraseExports = () => Promise.resolve(1), retentionUsageDays } = over;
   const timers = new FakeTimers();
   const { clock } = timers;
   const index = createErasureIndex(clock);
   const deletions = new Deletions({
     store,
     erasures: { refresh: () => note("refresh", undefined) },
-    exports: { eraseExports: (account) => note(`exports of ${account}`, 1).then(eraseExports) },
+    exports: {
+      eraseExports: (account, span) => note(`exports of ${account}`, span).then(eraseExports),
+    },
+    retentionUsageDays,
     flushRecords: ({ timeoutMs, accountId }) => {
       assert.deepEqual([timeoutMs, typeof accountId], [Infinity, "number"]);
       return note("caught up", undefined).then(flushed);
     },
-    index,
-    clock,
+    ...{ index, clock },
     setTimer: timers.later,
     newId: () => "d1",
     log: { info() {}, warn: (message, values) => void warned.push(message, values) },
@@ -248,6 +257,32 @@ Deno.test("where nothing was erased no export is looked for", async () => {
   const { asked, deletions } = setUp([last], 0, undefined, { erasedSpan });
   await deletions.erase(wanted);
   assert.deepEqual(asked.slice(-3), ["batch", "refresh", "finish"]);
+});
+
+Deno.test("exports lose files that may have matching calls that were erased for their age", async () => {
+  const dayMs = 24 * 60 * 60 * 1000;
+  const now = new Date();
+  const daysAgo = (days: number) => new Date(now.getTime() - days * dayMs);
+  const { tables } = wanted;
+  const older = { tables, from: new Date(0), to: daysAgo(30) };
+  for (
+    const [selectors, spans] of [
+      [{ userIds: ["ann"] }, [older]],
+      [{ start: daysAgo(40), end: daysAgo(35) }, [{ tables, from: daysAgo(40), to: daysAgo(35) }]],
+      [{ start: daysAgo(20) }, []],
+    ] as const
+  ) {
+    const erased: ErasedSpan[] = [];
+    const { deletions, clock } = setUp([last], 0, undefined, {
+      add: (request) => Promise.resolve(tombstoneOf(request, "salt")),
+      erasedSpan: () => Promise.resolve(undefined),
+      retentionUsageDays: 30,
+      eraseExports: (span) => Promise.resolve(erased.push(span)),
+    });
+    clock.advance(now.getTime() - clock.now().getTime());
+    await deletions.erase({ ...wanted, selectors });
+    assert.deepEqual(erased, spans);
+  }
 });
 
 Deno.test("what is queued is begun at once, also beside an awaited deletion of its account", async () => {

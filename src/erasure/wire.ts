@@ -38,6 +38,7 @@ export interface ErasureOptions {
   storedResponses: Pick<StoredResponseCache, "forget">;
   idempotency: Pick<Idempotency, "erase">;
   exports: ExportEraser | undefined;
+  retentionUsageDays: number | undefined;
 }
 
 export function createErasureServices(options: ErasureOptions) {
@@ -71,7 +72,7 @@ export function createErasureServices(options: ErasureOptions) {
   });
   const deletions = new Deletions({
     ...{ store, index: erasureIndex, erasures, exports: options.exports },
-    ...{ flushRecords, clock, newId, log },
+    ...{ flushRecords, clock, newId, log, retentionUsageDays: options.retentionUsageDays },
   });
   const leaveNoErasedText = async () => {
     await erasures.refresh();

@@ -340,6 +340,7 @@ function createRecording(
     ...{ processDir, processId, clock, log, newId, erasureIndex, journal, flushRecords },
     compactOthers: async () => void await core.siblings.ask("compact"),
     ...{ storedResponses: { forget }, idempotency, exports },
+    retentionUsageDays: core.config.retentionUsageDays,
   });
   return {
     socketTurns,
