@@ -3,6 +3,7 @@ import { runAdminHere } from "../support/admin.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
 import { asked, eachSite, type Site } from "../support/money.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 import { event, scriptedModel, wholeAnswer } from "../support/service_scripted.ts";
 
 /** Vendor keys in a form that no mask knows. */
@@ -78,12 +79,12 @@ eachSite(
     for (const text of seen) refute(text, canaries, "what was said");
     const journal = await refuteFiles(site, canaries);
     assert.ok(journal.includes("a word of the prompt"), "the journal holds the calls");
-    const restarted = await startService({ env });
+    const restarted = await startTestService({ env });
     const rows = JSON.stringify(await asked(restarted, second).rows({ status: "interrupted" }));
     assert.match(rows, /dual_key[^]*stored_key|stored_key[^]*dual_key/);
     refute(rows, canaries, "the rows of cut calls");
-    assert.equal(await restarted.stop(), 0);
-    refute(restarted.output(), canaries, "the log of the restart");
+    await restarted.stop();
+    refute(restarted.log.join("\n"), canaries, "the log of the restart");
     await refuteFiles(site, canaries);
     await refuteTables(site, canaries);
   },

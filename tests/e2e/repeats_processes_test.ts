@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
+import { startTestService, type TestService } from "../support/service.ts";
 import {
   asked,
   chatBody,
@@ -12,7 +13,7 @@ import {
 
 type Body = ReturnType<typeof chatBody>;
 
-async function answerOf(service: ServiceProcess, key: string, body: Body, requestId: string) {
+async function answerOf(service: TestService, key: string, body: Body, requestId: string) {
   const answer = await asked(service, key).post(chatPath, body, { "x-request-id": requestId });
   const replay = answer.headers.get("x-idempotent-replay");
   const transaction = answer.headers.get("x-transaction-id");
@@ -29,9 +30,9 @@ postgresSite(
       STARTING_CREDIT_USD: "1",
     };
     const env = { ...site.env, ...settings };
-    const other = await startService({ env: { ...site.another(), ...settings } });
-    let service = await startService({ env });
-    const key = [other, service].find((one) => /dmt_/.test(one.output()))!.firstKey;
+    const other = await startTestService({ env: { ...site.another(), ...settings } });
+    let service = await startTestService({ env });
+    const key = other.key;
     const bodyOf = (stream: boolean) => chatBody("[hold] Once.", { stream });
     // All twenty are there before the first is answered.
     setTimeout(() => vendor.release(), 1000);
@@ -58,14 +59,14 @@ postgresSite(
       await asked(service, key).rows({ request_id: requestId });
       assert.equal((await asked(other, key).rows({ request_id: requestId })).length, 1);
     }
-    assert.equal(await service.stop(), 0);
-    service = await startService({ env });
+    await service.stop();
+    service = await startTestService({ env });
     for (const stream of [false, true]) {
       const again = await answerOf(service, key, bodyOf(stream), `once-${stream}`);
       assert.deepEqual([again.status, again.replay], [200, "true"]);
     }
     assert.equal(vendor.calls, 2);
-    for (const one of [service, other]) assert.equal(await one.stop(), 0);
+    for (const one of [service, other]) await one.stop();
     assert.equal(await soundBalance(site), 980_000_000n, "two calls of a cent");
   },
 );
@@ -83,7 +84,7 @@ postgresSite(
     dying.kill("SIGKILL");
     await dying.status;
     vendor.release();
-    const restarted = await startService({ env: { ...site.env, ...settings } });
+    const restarted = await startTestService({ env: { ...site.env, ...settings } });
     const again = await answerOf(restarted, key, body, "cut");
     assert.deepEqual([again.status, again.replay], [200, null]);
     assert.match(again.text, /data: \[DONE\]\n\n$/);
@@ -91,7 +92,7 @@ postgresSite(
     assert.equal(vendor.calls, 2);
     const rows = await asked(restarted, key).rows({ request_id: "cut" });
     assert.deepEqual(rows.map(({ status }) => status).sort(), ["completed", "interrupted"]);
-    assert.equal(await restarted.stop(), 0);
+    await restarted.stop();
     assert.equal(await soundBalance(site), 9_990_000_000n);
   },
 );

@@ -1,10 +1,11 @@
 import assert from "@std/assert";
 import { runAdminHere } from "../support/admin.ts";
 import { startSimulators } from "../../demo/simulators.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
 import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { promisedMs } from "../support/quiet.ts";
+import { startTestService } from "../support/service.ts";
 
 const { available, reason } = postgresAvailability();
 const skipped = available ? "" : ` (skipped: ${reason})`;
@@ -30,8 +31,8 @@ Deno.test({
   ignore: !available,
   fn: () =>
     withDatabase(async (env) => {
-      const first = await startService({ env });
-      const second = await startService({ env });
+      const first = await startTestService({ env });
+      const second = await startTestService({ env });
       for (let round = 0; round < 3; round++) {
         const made = await admin(env, ["key", "create", "--name", `key ${round}`]);
         const { id, key } = made as { id: string; key: string };
@@ -49,8 +50,7 @@ Deno.test({
           assert.ok(tookMs < promisedMs(1000), `refused ${tookMs} ms after the revocation`);
         }
       }
-      assert.equal(await first.stop(), 0);
-      assert.equal(await second.stop(), 0);
+      await Promise.all([first.stop(), second.stop()]);
     }),
 });
 
@@ -62,9 +62,9 @@ Deno.test({
       const simulators = await startSimulators();
       const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
       const vendor = { VENDOR_B_BASE_URL: baseUrl, VENDOR_B_API_KEY: apiKey };
-      const first = await startService({ env: { ...env, ...vendor } });
-      const second = await startService({ env });
-      const headers = { authorization: `Bearer ${first.firstKey}` };
+      const first = await startTestService({ env: { ...env, ...vendor } });
+      const second = await startTestService({ env });
+      const headers = { authorization: `Bearer ${first.key}` };
       const answer = await fetch(`${first.baseUrl}/openai/v1/chat/completions`, {
         method: "POST",
         headers,
@@ -97,7 +97,7 @@ async function withDatabase(
   }
 }
 
-async function statusOf(service: ServiceProcess, key: string): Promise<number> {
+async function statusOf(service: { readonly baseUrl: string }, key: string): Promise<number> {
   const answer = await fetch(`${service.baseUrl}/api/v1/status`, {
     headers: { authorization: `Bearer ${key}` },
   });
@@ -106,7 +106,7 @@ async function statusOf(service: ServiceProcess, key: string): Promise<number> {
 }
 
 /** Calls without a pause until the key is refused; the Unix time in milliseconds when it was. */
-async function refusedAt(service: ServiceProcess, key: string): Promise<number> {
+async function refusedAt(service: { readonly baseUrl: string }, key: string): Promise<number> {
   const deadline = performance.now() + 60_000;
   while (await statusOf(service, key) === 200) {
     assert.ok(performance.now() < deadline, "the key is never refused");

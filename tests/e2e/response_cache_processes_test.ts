@@ -10,10 +10,16 @@ import {
   soundBalance,
   startPayingVendor,
 } from "../support/money.ts";
-import { type ServiceProcess, startService } from "../support/process.ts";
+import { startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
+
+/** A service as a program, or in this process. */
+interface Service {
+  readonly baseUrl: string;
+}
 
 async function ask(
-  service: ServiceProcess,
+  service: Service,
   key: string,
   body: unknown,
   headers = {},
@@ -24,7 +30,7 @@ async function ask(
   );
 }
 
-async function erase(service: ServiceProcess, key: string, selectors: Record<string, unknown>) {
+async function erase(service: Service, key: string, selectors: Record<string, unknown>) {
   const answer = await asked(service, key).fetch("/api/v1/data", {
     method: "DELETE",
     headers: { "content-type": "application/json" },
@@ -39,10 +45,10 @@ postgresSite("an answer is there for every process, and erased in every process 
   await using vendor = await startPayingVendor();
   const settings = { ...vendor.env, PRICES_FILE: await flatPrices("0.01") };
   const [one, other] = await Promise.all([
-    startService({ env: { ...site.env, ...settings } }),
-    startService({ env: { ...site.another(), ...settings } }),
+    startTestService({ env: { ...site.env, ...settings } }),
+    startTestService({ env: { ...site.another(), ...settings } }),
   ]);
-  const key = [one, other].find((each) => /dmt_/.test(each.output()))!.firstKey;
+  const key = one.key || other.key;
   for (const stream of [false, true]) {
     const body = chatBody("For all.", { stream });
     const filled = await ask(one, key, body, { "x-user-id": "ann" });
@@ -62,7 +68,7 @@ postgresSite("an answer is there for every process, and erased in every process 
     assert.equal(vendor.calls, made + 1);
   }
   assert.equal(vendor.calls, 4);
-  for (const each of [one, other]) assert.equal(await each.stop(), 0);
+  for (const each of [one, other]) await each.stop();
   assert.equal(await soundBalance(site), 9_960_000_000n, "four calls of a cent");
 });
 
@@ -83,7 +89,7 @@ eachSite("a process that is killed in the middle of an answer leaves nothing of 
   dying.kill("SIGKILL");
   await dying.status;
   vendor.release();
-  const restarted = await startService({ env });
+  const restarted = await startTestService({ env });
   assertHit(whole, await ask(restarted, key, chatBody("Whole.")));
   const next = await ask(restarted, key, body);
   assert.deepEqual([next.status, next.cache], [200, "MISS"]);
@@ -97,5 +103,5 @@ eachSite("a process that is killed in the middle of an answer leaves nothing of 
       ...["completed miss", "completed miss", "interrupted miss"],
     ],
   );
-  assert.equal(await restarted.stop(), 0);
+  await restarted.stop();
 });

@@ -6,7 +6,7 @@ import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
-import { calls, type Row } from "../support/service.ts";
+import { calls, type Row, startTestService } from "../support/service.ts";
 
 const input = "[long:20] [drip:20] Good morning from the lake.";
 
@@ -76,7 +76,7 @@ async function killed(env: Record<string, string>, key: string): Promise<void> {
     await service.status;
     return { whole, ids: heard.map(({ id }) => id) };
   })();
-  await using service = await startService({ env });
+  await using service = await startTestService({ env });
   const rows = await rowsOf(service, key);
   const found = rows.filter(({ transaction_id }) => ended.ids.includes(String(transaction_id)));
   assert.deepEqual(
@@ -115,7 +115,7 @@ async function begun(service: ServiceProcess, key: string) {
   }));
 }
 
-function rowsOf(service: ServiceProcess, key: string): Promise<Row[]> {
+function rowsOf(service: { readonly baseUrl: string }, key: string): Promise<Row[]> {
   return calls({ baseUrl: service.baseUrl, key }).rows();
 }
 
