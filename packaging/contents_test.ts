@@ -1,5 +1,4 @@
 import assert from "@std/assert";
-import { importsOf } from "../tests/architecture/imports.ts";
 import {
   programFiles,
   programFolders,
@@ -36,17 +35,6 @@ Deno.test("what is packaged is there", async () => {
   for (const path of [...programFolders, ...programFiles, ...programModules]) {
     await Deno.stat(new URL(path, root));
   }
-});
-
-Deno.test("threads load no schemas: each has a copy of its own of all that it imports", async () => {
-  const loaded = new Set(programModules);
-  for (const path of loaded) {
-    for (const each of importsOf(path, await Deno.readTextFile(new URL(path, root)))) {
-      assert.notEqual(each.specifier, "zod", path);
-      if (each.path !== null && !each.typeOnly) loaded.add(each.path);
-    }
-  }
-  assert.ok(loaded.size > 50, `${loaded.size} files`);
 });
 
 Deno.test("the tasks run the program with what is packaged as its flags", () => {

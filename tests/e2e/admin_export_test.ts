@@ -25,6 +25,10 @@ const wrongOrders: readonly (readonly [code: number, message: RegExp, ...args: s
 
 type Admin = (...args: string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
 
+const program = commandOf({ script: "admin.ts" }, Deno.env.get("TEST_BUNDLE"));
+const exportLine = [Deno.execPath(), ...program.args, "export"].map((word) => `'${word}'`)
+  .join(" ");
+
 Deno.test("admin export: to a file, to standard output, with and without a server", async (t) => {
   const dataDir = await Deno.makeTempDir({ prefix: "exports-admin-" });
   const env = { DATA_DIR: dataDir };
@@ -70,9 +74,7 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     await fails(1, /^--out \S+\/x can't be written: /, "--out", `${dataDir}/no/such/folder/x`);
   });
   await t.step("whoever watches sees a progress bar, on standard error", async () => {
-    const program = commandOf({ script: "admin.ts" }, Deno.env.get("TEST_BUNDLE"));
-    const words = [Deno.execPath(), ...program.args, "export", "--out", out];
-    const line = `${words.map((word) => `'${word}'`).join(" ")} >${dataDir}/stdout`;
+    const line = `${exportLine} --out ${out} >${dataDir}/stdout`;
     const { code, stdout } = await new Deno.Command("script", {
       args: ["-qec", line, "/dev/null"],
       env: { ...env, ...program.env, TERM: "xterm" },
