@@ -1,3 +1,7 @@
+import { heavyUnits } from "../base/heavy_json.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
+import { JsonTextError } from "../base/parse_in_steps.ts";
+import type { Steps } from "../base/steps.ts";
 import { methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
@@ -20,7 +24,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
-import { checkAnswerLimits } from "../relay/answer_limits.ts";
+import { checkAnswerLimits, parseWithinLimits } from "../relay/answer_limits.ts";
 import type { CallContext } from "../relay/call_context.ts";
 import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
 import { eachPossible } from "../relay/pipeline.ts";
@@ -192,12 +196,28 @@ async function wholeAnswer(
     if (isJson(type)) reportBroken(ctx, reader, bytes, type);
   });
   const text = new TextDecoder().decode(body);
-  if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
-  const error = errorIn(text, type);
-  if (error) throw ctx.vendorCall.fault(error);
-  reader.whole(text, type);
+  if (isJson(type) && text.length > heavyUnits && reader.json) {
+    const { heavyStep } = ctx.vendorCall.caller;
+    const step = heavyStep?.() ?? runAtOnce;
+    reader.json(await step.inSteps(() => parsedOrNone(text, operation.maxValues)));
+  } else {
+    if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
+    const error = errorIn(text, type);
+    if (error) throw ctx.vendorCall.fault(error);
+    reader.whole(text, type);
+  }
   const settled = reportUsage(ctx, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
+}
+
+/** Returns undefined for a text that isn't JSON. */
+function* parsedOrNone(text: string, maxValues: number | undefined): Steps<unknown> {
+  try {
+    return yield* parseWithinLimits(text, maxValues);
+  } catch (thrown) {
+    if (thrown instanceof JsonTextError) return undefined;
+    throw thrown;
+  }
 }
 
 function reportBroken(

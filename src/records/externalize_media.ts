@@ -34,6 +34,7 @@ export function* externalizeMediaSteps(
   text: string,
   options: ExternalizeOptions,
 ): Steps<Externalized> {
+  if (options.fields.length === 0) return { text, media: [] };
   const edits: Edit[] = [];
   // Made when needed: few texts hold media, and each call's texts are scanned twice.
   let media: Map<string, Media> | undefined;

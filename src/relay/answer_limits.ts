@@ -35,12 +35,16 @@ export function eventExcess(data: string): Fault | undefined {
 
 /**
  * Parses a large answer, or a large event, in steps. Throws `upstream_invalid_response` if it holds
- * too much, and `JsonTextError` if it isn't JSON.
+ * too much, and `JsonTextError` if it isn't JSON. `values` is as in `checkAnswerLimits`.
  */
-export function* parseWithinLimits(text: string): Steps<unknown> {
-  const count = new JsonCount(answerLimits);
+export function* parseWithinLimits(
+  text: string,
+  values: number = answerLimits.values,
+): Steps<unknown> {
+  const limits: JsonLimits = { ...answerLimits, values };
+  const count = new JsonCount(limits);
   yield* countInSteps(count, text);
-  const fault = faultOf(count.excess, answerLimits);
+  const fault = faultOf(count.excess, limits);
   if (fault) throw fault;
   const { start, end } = count.solid;
   // Cut off, or followed by something: parsing would be one step, and fail.

@@ -1,3 +1,4 @@
+import type { Step } from "../base/heavy_work.ts";
 import { type Bill, type CallMeter, type Meter, plainBill, recordBill } from "./meter.ts";
 import { promptUsage as countPrompt } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -17,7 +18,13 @@ import type { VendorCallContext } from "./vendor_call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { BackgroundTask } from "./background_task.ts";
 import { type CallContext, CallTimes, clientOf } from "./call_context.ts";
-import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
+import {
+  type BoundPayload,
+  boundPayload,
+  boundPayloadSteps,
+  type PayloadLimits,
+  payloadLimits,
+} from "../records/payload.ts";
 import { unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
@@ -89,6 +96,8 @@ export class Call<M extends CallMeter = Meter> {
   #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
+  /** An answer's text, and how it is recorded. */
+  #prepared: { text: string; payload: BoundPayload } | undefined;
 
   /**
    * Writes the call's beginning to the journal. Throws `overloaded` when the journal is full, and
@@ -154,6 +163,16 @@ export class Call<M extends CallMeter = Meter> {
    */
   settle(ending: Ending): Promise<void> {
     return this.#settling ??= this.#settle(ending);
+  }
+
+  /** Prepares a large answer for its record in steps; settling would do so at once. */
+  async prepare(text: string, step: Step): Promise<void> {
+    if (this.#isMetadataOnly) return;
+    const limits = this.#limits();
+    const payload = await step.inSteps(() => boundPayloadSteps(text, limits)).catch(() =>
+      undefined
+    );
+    if (payload) this.#prepared = { text, payload };
   }
 
   /** Adds the result of one vendor request. */
@@ -514,7 +533,12 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bound(text: string): BoundPayload {
-    return boundPayload(text, payloadLimits(this.#deps, this.#candidate.recorded.dialect));
+    if (this.#prepared?.text === text) return this.#prepared.payload;
+    return boundPayload(text, this.#limits());
+  }
+
+  #limits(): PayloadLimits {
+    return payloadLimits(this.#deps, this.#candidate.recorded.dialect);
   }
 }
 

@@ -1,3 +1,4 @@
+import { heavyUnits } from "../base/heavy_json.ts";
 import { errors, lastingErrors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -465,6 +466,8 @@ async function answerOf<M extends CallMeter>(
   const answer = await plan.execute(call, isLast);
   if ("listener" in answer) return { reply: await streamReply(deps, caller, call, answer) };
   const { status, headers, body, recordText: responseText, isTruncated = false } = answer;
+  const step = responseText.length > heavyUnits ? caller.heavyStep?.() : undefined;
+  if (step) await call.prepare(responseText, step);
   const ending: Ending = caller.signal.aborted
     ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
     : { status: "completed", httpStatus: status, responseText, isTruncated };

@@ -15,12 +15,16 @@ export interface Outcome {
 
 export type HostileWorld = Awaited<ReturnType<typeof startHostileWorld>>;
 
-/** A service in a process of its own, with vendors that take everything and answer little. */
+/**
+ * A service in a process of its own, with vendors that take everything and answer little, except for
+ * embeddings.
+ */
 export async function startHostileWorld() {
   const vendor = Deno.serve({ port: 0, onListen() {} }, async (request) => {
     if (request.body) { for await (const _ of request.body); }
     const { pathname } = new URL(request.url);
     if (pathname.endsWith("/chat/completions")) return Response.json(chatAnswer);
+    if (pathname.endsWith("/embeddings")) return Response.json(embeddingsAnswer());
     return Response.json({ error: { message: "not today" } }, { status: 400 });
   });
   const labels = ["A", "B", "C", "D", "E", "F", "G"];
@@ -95,6 +99,13 @@ const chatAnswer = {
   choices: [{ index: 0, message: { role: "assistant", content: "Yes." }, finish_reason: "stop" }],
   usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
 };
+
+/** As many vectors as a request may ask for. */
+function embeddingsAnswer() {
+  const embedding = Array(1536).fill(0.0123456);
+  const data = Array.from({ length: 2048 }, (_, index) => ({ index, embedding }));
+  return { data, usage: { prompt_tokens: 2048, total_tokens: 2048 } };
+}
 
 /** User and system time of a process, in the hundredths of a second that the kernel counts. */
 async function cpuMs(pid: number): Promise<number> {

@@ -13,6 +13,7 @@ export abstract class JsonAnswerReader implements AnswerReader {
   constructor(protected readonly request: OperationRequest) {}
 
   abstract whole(text: string, contentType: string): void;
+  json?(value: unknown): void;
   abstract outcome(ending: Parameters<AnswerReader["outcome"]>[0]): Outcome | undefined;
 
   event(_event: SseEvent): OperationEvent {

@@ -59,6 +59,11 @@ export interface AnswerReader {
    * answer.
    */
   whole(text: string, contentType: string): void;
+  /**
+   * The same for JSON that is parsed already, in steps, since it is large. Absent: `whole` reads
+   * large answers, too.
+   */
+  json?(value: unknown): void;
   event(event: SseEvent): OperationEvent;
   /** A piece of a binary answer; the reader may retain it. */
   bytes(piece: Uint8Array, contentType: string): void;

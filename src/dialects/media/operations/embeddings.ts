@@ -1,11 +1,9 @@
 import { Buffer } from "node:buffer";
-import { parseExactly } from "../../../base/exact_json.ts";
-import { locate } from "../../../base/json_text.ts";
 import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
-import { count, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
+import { asRecord, count, isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
 import { isEmptyValue } from "../../kernel/other_fields.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, Outcome } from "../../kernel/operation.ts";
@@ -28,13 +26,16 @@ class EmbeddingReader extends JsonAnswerReader {
   #usage: BillableUsage | undefined;
   #sawAnswer = false;
 
-  /** Reads only the usage: an answer may be megabytes of numbers. */
   whole(text: string): void {
-    const data = jsonValue(text) !== undefined ? locate(text, ["data"]) : undefined;
-    if (!data || text[data.start] !== "[") throw unreadableAnswer("an answer without embeddings");
+    this.json(jsonValue(text));
+  }
+
+  /** Reads only the usage: an answer may be megabytes of numbers. */
+  override json(value: unknown): void {
+    const { data, usage } = asRecord(value);
+    if (!Array.isArray(data)) throw unreadableAnswer("an answer without embeddings");
     this.#sawAnswer = true;
-    const usage = locate(text, ["usage"]);
-    if (usage) this.#usage = readEmbeddingUsage(parseExactly(text.slice(usage.start, usage.end)));
+    if (usage !== undefined) this.#usage = readEmbeddingUsage(usage);
   }
 
   outcome({ ignoresCost }: AnswerEnding): Outcome | undefined {

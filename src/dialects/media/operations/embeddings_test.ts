@@ -19,10 +19,13 @@ Deno.test("the usage is read wherever it stands, and nothing else of the answer"
       '{"usage":{"total_tokens":5},"object":"list","data":[]}',
     ]
   ) {
-    const reader = readerOf(embeddings, body);
+    const [reader, parsed] = [readerOf(embeddings, body), readerOf(embeddings, body)];
     reader.whole(text, "application/json");
-    const { usage, basis } = reader.outcome(whole)!;
-    assert.deepEqual([usage.input, usage.output, basis], [5, 0, "reported"]);
+    parsed.json!(JSON.parse(text));
+    for (const one of [reader, parsed]) {
+      const { usage, basis } = one.outcome(whole)!;
+      assert.deepEqual([usage.input, usage.output, basis], [5, 0, "reported"]);
+    }
   }
 });
 

@@ -20,14 +20,11 @@ import {
   asString,
   isRecord,
   type JsonRecord,
+  jsonValue,
   recordsIn,
 } from "../../../kernel/json.ts";
 import type { Operation, Outcome } from "../../../kernel/operation.ts";
-import {
-  type OperationRequest,
-  parsedRecord,
-  recordText,
-} from "../../../kernel/operation_request.ts";
+import { type OperationRequest, recordText } from "../../../kernel/operation_request.ts";
 import { JsonAnswerReader } from "../../../kernel/answer_reader.ts";
 
 const shared = {
@@ -113,13 +110,17 @@ class VectorReader extends JsonAnswerReader {
   }
 
   whole(text: string): void {
-    const answer = parsedRecord(text);
-    const made = answer?.[this.#member];
+    this.json(jsonValue(text));
+  }
+
+  override json(value: unknown): void {
+    const answer = asRecord(value);
+    const made = answer[this.#member];
     if (this.#member === "embedding" ? !isRecord(made) : !Array.isArray(made)) {
       throw unreadableAnswer("an answer without embeddings");
     }
     this.#sawAnswer = true;
-    this.#usage = readUsage(answer?.usageMetadata);
+    this.#usage = readUsage(answer.usageMetadata);
   }
 
   outcome(): Outcome | undefined {
