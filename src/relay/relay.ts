@@ -25,6 +25,7 @@ import { maxVendorRequests } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
 import { candidatesOf, type ModelRequest, type RoutingDeps } from "./candidates.ts";
 import {
+  callerFor,
   continueConversation,
   type ContinuedRequest,
   inputItems,
@@ -160,9 +161,9 @@ async function planText(
   asked: RequestFacts,
   vendorCalls: Candidates<VendorCallContext>,
 ): Promise<Candidates<CallPlan<Meter>>> {
-  const { caller, dialect } = request;
-  const { step = runAtOnce } = caller;
-  const hosted = await step(() => dialect.hostedWork(request.body));
+  const { dialect } = request;
+  const { step: ownStep = runAtOnce } = request.caller;
+  const hosted = await ownStep(() => dialect.hostedWork(request.body));
   let authorized: Promise<void> | undefined;
   const candidates = await eachPossible(
     vendorCalls,
@@ -178,6 +179,10 @@ async function planText(
   );
   // A lack of credit refuses the call even if another candidate needs nothing fetched.
   await authorized;
+  const longest = candidates.map(({ continued }) => continued.bodyText)
+    .reduce((one, other) => one.length >= other.length ? one : other);
+  const caller = callerFor(request.caller, longest);
+  const { step = runAtOnce } = caller;
   const counted = step.isHeavy
     ? await releaseBodies(request, candidates.map(({ continued }) => continued.body), step)
     : undefined;
@@ -187,7 +192,13 @@ async function planText(
   return await eachPossible(
     candidates,
     (candidate) =>
-      callPlanOf(deps, request, candidate, payload, counted?.get(candidate.continued.body)),
+      callPlanOf(
+        deps,
+        { ...request, caller },
+        candidate,
+        payload,
+        counted?.get(candidate.continued.body),
+      ),
   );
 }
 
@@ -259,9 +270,8 @@ async function planFor(
   vendorCall: VendorCallContext,
   mayFetch: (facts: RequestFacts) => Promise<void>,
 ): Promise<TextCandidate> {
-  const { caller, dialect, background } = request;
+  const { dialect, background } = request;
   const { transactionId, target, mode, isManaged } = vendorCall;
-  const { step = runAtOnce } = caller;
   refuseSharedState(request, asked.hosted, target, isManaged);
   const hasDialect = target.vendor.dialects.includes(dialect.name);
   if (!hasDialect) dialect.conversation?.requireInput?.(request.body);
@@ -271,6 +281,8 @@ async function planFor(
     sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
     mayBeVendors: !isManaged && hasDialect,
   });
+  const caller = callerFor(request.caller, continued.bodyText);
+  const { step = runAtOnce } = caller;
   const isContinued = continued.body !== request.body;
   const facts = !isContinued
     ? asked.facts

@@ -347,7 +347,7 @@ export interface Conversation {
       inputItems: readonly unknown[];
       answer: unknown;
     },
-  ): BodyAndText;
+  ): Steps<BodyAndText>;
 }
 
 export interface ListedItem {

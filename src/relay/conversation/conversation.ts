@@ -1,5 +1,5 @@
 import { parseExactly } from "../../base/exact_json.ts";
-import { heavyUnits } from "../../base/heavy_json.ts";
+import { heavyUnits, parsing } from "../../base/heavy_json.ts";
 import { runAtOnce } from "../../base/heavy_work.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
@@ -46,13 +46,29 @@ export async function continueConversation(
   const whole = await withItems(conversation, continued, lookup);
   if (whole.body !== request.body && whole.bodyText.length > heavyUnits) {
     // Each turn of the conversation may have a few.
-    const { step = runAtOnce } = caller;
+    const { step = runAtOnce } = callerFor(caller, whole.bodyText);
     await step.inSteps(() => refuseLongIdentifiers(whole.body));
   }
   if (sealedBy === undefined) return whole;
   // The vendor stores nothing, so items that the caller sends back are sealed too.
   const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
   return { ...whole, ...conversation.sealInput(whole, await seals(own)) };
+}
+
+/**
+ * The caller for work on a body. Where an earlier conversation makes a small one large, the work
+ * runs in turns with other calls.
+ */
+export function callerFor(caller: CallContext, bodyText: string): CallContext {
+  const { step = runAtOnce, heavyStep } = caller;
+  const isSmall = step.isHeavy || bodyText.length <= heavyUnits;
+  return isSmall || !heavyStep ? caller : { ...caller, step: heavyStep() };
+}
+
+async function parsed(caller: CallContext, text: string): Promise<unknown> {
+  if (text.length <= heavyUnits) return parseExactly(text);
+  const { step = runAtOnce } = callerFor(caller, text);
+  return await step.inSteps(() => parsing(text));
 }
 
 /** Finds sealed reasoning by the ids of its items. */
@@ -109,7 +125,7 @@ async function withPrevious(
   const previous = await find() ??
     await unlessUnfinished(conversation.previousField, account, previousId, store) ??
     (isVendors ? undefined : await store.lookAgain?.(account, caller, find));
-  const answer: unknown = previous && parseExactly(previous.answerText);
+  const answer = previous && await parsed(caller, previous.answerText);
   // An answer of another dialect can't be continued in this one.
   if (!previous || conversation.answerId(answer) !== previousId) {
     if (isVendors) return unchanged;
@@ -121,14 +137,17 @@ async function withPrevious(
       ...(details ? { details } : {}),
     });
   }
-  const inputItems: unknown = parseExactly(previous.inputItemsText);
+  const inputItems = await parsed(caller, previous.inputItemsText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const sealOf = await seals(unsealed);
-  const continued = conversation.continueFrom({
-    ...withoutOwnTags(conversation, { body, bodyText, tagBlocks }),
-    inputItems: conversation.sealItems(inputItems, sealOf) as unknown[],
-    answer: conversation.sealItems(answer, sealOf),
-  });
+  const { step = runAtOnce } = callerFor(caller, previous.inputItemsText);
+  const continued = await step.inSteps(() =>
+    conversation.continueFrom({
+      ...withoutOwnTags(conversation, { body, bodyText, tagBlocks }),
+      inputItems: conversation.sealItems(inputItems, sealOf) as unknown[],
+      answer: conversation.sealItems(answer, sealOf),
+    })
+  );
   return { ...continued, sources: textsOf([previous]) };
 }
 

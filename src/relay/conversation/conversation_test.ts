@@ -1,8 +1,10 @@
 import assert from "@std/assert";
+import { runAtOnce, type Step } from "../../base/heavy_work.ts";
+import type { Steps } from "../../base/steps.ts";
 import { messages } from "../../dialects/text/messages/mod.ts";
 import { responses } from "../../dialects/text/responses/mod.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
-import { continueConversation } from "./conversation.ts";
+import { callerFor, continueConversation } from "./conversation.ts";
 
 Deno.test("an id that is missing here is looked for again, unless the vendor may have it", async () => {
   let looks = 0;
@@ -63,6 +65,44 @@ Deno.test("a turn's own tag lines don't become a part of the conversation", asyn
     // The tags of the conversation's beginning hold for all of it: they are cut and read each time.
     assert.ok(continued.bodyText.includes(Object.values(first).at(-1)!.slice(0, 6)));
   }
+});
+
+Deno.test("a small request that continues a large conversation runs in turns", async () => {
+  const item = { role: "user", content: "a\n".repeat(600_000) };
+  const answer = { id: "resp_1", status: "completed", output: [] };
+  const store = {
+    findResponse: () =>
+      Promise.resolve({
+        ...{ transactionId: "t1", responseId: "resp_1", itemIds: [], sources: [] },
+        inputItemsText: JSON.stringify([item]),
+        answerText: JSON.stringify(answer),
+      }),
+  } as Partial<StoredResponseStore> as StoredResponseStore;
+  let turns = 0;
+  const heavyStep = (): Step =>
+    Object.assign(<T>(job: () => T) => runAtOnce(job), {
+      isHeavy: true,
+      inSteps: async <T>(job: () => Steps<T>) => {
+        const steps = job();
+        for (let made = steps.next();; made = steps.next(), turns++) {
+          if (made.done) return await made.value;
+        }
+      },
+    });
+  const principal = { account: { id: 1 }, key: {} };
+  const caller = { header: () => undefined, principal, heavyStep };
+  const body = { model: "m", previous_response_id: "resp_1", input: [{ role: "user" }] };
+  const request = { caller, dialect: responses, body, bodyText: JSON.stringify(body) };
+  const continued = await continueConversation(
+    { ...request, tagBlocks: [] } as never,
+    store,
+  );
+  const { input } = JSON.parse(continued.bodyText);
+  assert.deepEqual(input, [item, { role: "user" }]);
+  // It is parsed, written and looked through.
+  assert.ok(turns > 15, `${turns} turns`);
+  assert.equal(callerFor(caller as never, continued.bodyText).step?.isHeavy, true);
+  assert.equal(callerFor(caller as never, request.bodyText), caller);
 });
 
 type Json = Record<string, unknown>;

@@ -5,6 +5,8 @@ import {
   splice,
   type TextRange,
 } from "../../../base/json_text.ts";
+import type { Steps } from "../../../base/steps.ts";
+import { writeJson } from "../../../base/write_json.ts";
 import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
@@ -62,7 +64,7 @@ export const conversation: Conversation = {
   sealItems: (items) => items,
   sealInput: (request) => request,
 
-  continueFrom({ body, bodyText, inputItems: [first, ...earlier], answer }) {
+  *continueFrom({ body, bodyText, inputItems: [first, ...earlier], answer }) {
     const request = body as JsonRecord;
     const created = asRecord(first);
     const before = [...earlier.map(withoutMarks), ...answerTurns(answer)];
@@ -73,27 +75,26 @@ export const conversation: Conversation = {
     return {
       // The body keeps `thread`, so that its answer is stored; the vendor doesn't get that field.
       body: { ...request, ...Object.fromEntries(added), messages: [...before, ...own] },
-      bodyText: continuedText({ body, bodyText }, added, before),
+      bodyText: yield* continuedText({ body, bodyText }, added, before),
     };
   },
 };
 
 /** Returns the text of the continued request; the caller's own messages stay byte for byte. */
-function continuedText(
+function* continuedText(
   { body, bodyText }: BodyAndText,
   added: readonly (readonly [string, unknown])[],
   before: readonly unknown[],
-): string {
-  const edits: Edit[] = changeMembers(bodyText, whole(bodyText), {
-    remove: ["thread"],
-    insert: added.map(([name, value]) => [name, JSON.stringify(value)]),
-  });
+): Steps<string> {
+  const insert: [string, string][] = [];
+  for (const [name, value] of added) insert.push([name, yield* writeJson(value)]);
+  const edits: Edit[] = changeMembers(bodyText, whole(bodyText), { remove: ["thread"], insert });
   const range = locate(bodyText, ["messages"]) as TextRange;
   const isEmpty = (body as { messages: unknown[] }).messages.length === 0;
-  const stored = before.map((one) => `${JSON.stringify(one)},`).join("");
-  const text = isEmpty
-    ? JSON.stringify(before)
-    : `[${stored}${bodyText.slice(range.start + 1, range.end)}`;
+  const stored = yield* writeJson(before);
+  const own = bodyText.slice(range.start + 1, range.end);
+  const comma = isEmpty || before.length === 0 ? "" : ",";
+  const text = stored.slice(0, -1) + comma + own;
   return splice(bodyText, [...edits, { ...range, text }]);
 }
 

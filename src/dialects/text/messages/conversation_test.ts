@@ -1,3 +1,4 @@
+import { finish } from "../../../base/steps.ts";
 import assert from "@std/assert";
 import { conversation } from "./conversation.ts";
 
@@ -10,10 +11,10 @@ Deno.test("a thread goes on after an answer that was cut amid its thinking", () 
     thread: { type: "continue", previous_message_id: "msg_1" },
   };
   const continued = (content: unknown[]) =>
-    conversation.continueFrom({
+    finish(conversation.continueFrom({
       ...{ body, bodyText: JSON.stringify(body), inputItems: [{}, question] },
       answer: { type: "message", id: "msg_1", content },
-    });
+    }));
   assert.deepEqual(JSON.parse(continued([thinking]).bodyText), { messages: [question, question] });
   const { bodyText } = continued([thinking, said, thinking]);
   const answer = { role: "assistant", content: [thinking, said] };

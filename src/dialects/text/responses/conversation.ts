@@ -5,8 +5,8 @@ import {
   splice,
   type TextRange,
 } from "../../../base/json_text.ts";
-import { finish } from "../../../base/steps.ts";
-import { rewriteItems } from "../../../base/write_json.ts";
+import { finish, type Steps } from "../../../base/steps.ts";
+import { rewriteItems, writeJson } from "../../../base/write_json.ts";
 import { missingField } from "../../../shared/fault.ts";
 import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -74,14 +74,14 @@ export const conversation: Conversation = {
     return withInput({ body, bodyText }, withoutUnsealedReasoning(resolved));
   },
 
-  continueFrom({ body, bodyText, inputItems: stored, answer }) {
+  *continueFrom({ body, bodyText, inputItems: stored, answer }) {
     const request = body as JsonRecord;
     const items = [...stored.filter(isRecord), ...storedOutput(answer)?.output ?? []];
     const continued = continueFrom(items, request);
     return {
       // The answer repeats the id of the response that it continues; the vendor doesn't get it.
       body: { ...continued, previous_response_id: request.previous_response_id },
-      bodyText: continuedText(bodyText, request, continued.input as Item[]),
+      bodyText: yield* continuedText(bodyText, request, continued.input as Item[]),
     };
   },
 };
@@ -100,35 +100,40 @@ function withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): Bod
  * Returns the request's text with the conversation added to its input. The caller's own input stays
  * byte for byte, unless it refers to items of the conversation.
  */
-function continuedText(bodyText: string, request: JsonRecord, input: readonly Item[]): string {
+function* continuedText(
+  bodyText: string,
+  request: JsonRecord,
+  input: readonly Item[],
+): Steps<string> {
   const whole = locate(bodyText, []) as TextRange;
   const range = locate(bodyText, ["input"]);
   // `changeMembers` makes all changes at once, since it handles the commas.
   const edits: Edit[] = changeMembers(bodyText, whole, {
     remove: ["previous_response_id"],
-    insert: range ? [] : [["input", JSON.stringify(input)]],
+    insert: range ? [] : [["input", yield* writeJson(input)]],
   });
-  if (range) edits.push({ ...range, text: inputText(bodyText, range, request, input) });
+  if (range) edits.push({ ...range, text: yield* inputText(bodyText, range, request, input) });
   return splice(bodyText, edits);
 }
 
-function inputText(
+function* inputText(
   bodyText: string,
   range: TextRange,
   request: JsonRecord,
   input: readonly Item[],
-): string {
+): Steps<string> {
   const own = inputItems(request);
   // The caller's own items are last; if some were left out, the text can't be reused.
   const earlier = input.length - own.length;
   const isUnchanged = own.every((item, index) => input[earlier + index] === item);
   const callersText = bodyText.slice(range.start, range.end);
-  const before = input.slice(0, Math.max(0, earlier)).map((item) => JSON.stringify(item));
+  const before: string[] = [];
+  for (const item of input.slice(0, Math.max(0, earlier))) before.push(yield* writeJson(item));
   if (typeof request.input === "string") {
     const part = `{"type":"input_text","text":${callersText}}`;
     const message = `{"type":"message","role":"user","content":[${part}]}`;
     return `[${[...before, message].join(",")}]`;
   }
-  if (!isUnchanged || own.length === 0) return JSON.stringify(input);
+  if (!isUnchanged || own.length === 0) return yield* writeJson(input);
   return `[${before.map((one) => `${one},`).join("")}${callersText.slice(1)}`;
 }

@@ -9,12 +9,12 @@ const first = { model: "m", input: "q1", instructions: "OLD" };
 
 /** Continues with a request as text; the two forms of the result must agree. */
 function continued(bodyText: string) {
-  const result = conversation.continueFrom({
+  const result = finish(conversation.continueFrom({
     body: JSON.parse(bodyText),
     bodyText,
     inputItems: JSON.parse(JSON.stringify(conversation.inputItems(first))) as unknown[],
     answer,
-  });
+  }));
   const { previous_response_id: _, ...value } = result.body as Record<string, unknown>;
   assert.deepEqual(JSON.parse(result.bodyText), value);
   return result;
