@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { names, planOf } from "./translated.ts";
 
 const event = { event: undefined, data: "", bytes: new Uint8Array(), terminated: true };
@@ -20,6 +20,23 @@ for (const caller of names) {
     // The pieces themselves take room, too.
     for (let sent = 0; sent < 15; sent++) more();
     assert.throws(more, { code: "upstream_invalid_response" });
+  });
+
+  Deno.test(`a translated stream to a ${caller} caller has long pieces of media alone`, () => {
+    const vendor = names.find((name) => name !== caller)!;
+    for (const kind of ["media", "text"] as const) {
+      const stream = planOf({ vendor, caller }).stream();
+      const content: BlockKind = kind === "text"
+        ? { kind }
+        : { kind, media: "image", mimeType: "image/png", id: undefined };
+      const forward = (...events: CanonicalEvent[]) =>
+        stream.forward(event, { events, usageOnly: false, terminal: false });
+      forward({ type: "block-start", choice: 0, block: 0, content });
+      const more = () =>
+        forward({ type: "block-delta", choice: 0, block: 0, text: piece + piece + "A" });
+      if (kind === "media") more();
+      else assert.throws(more, { code: "upstream_invalid_response" });
+    }
   });
 
   Deno.test(`a translated stream to a ${caller} caller has no more blocks than a whole answer`, () => {

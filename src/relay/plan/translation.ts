@@ -110,6 +110,11 @@ const eventStream = "text/event-stream";
  * holds: blocks that wait for others, pieces of media, and of two dialects the whole answer.
  */
 const maxChars = 64 * 1024 * 1024;
+/**
+ * Most text that comes in one piece, apart from media and vendors' own blocks. Some dialects write
+ * it four times; no model writes as much in a whole answer.
+ */
+const maxPieceChars = 8 * 1024 * 1024;
 /** An event that waits takes room even if it is empty. */
 const charsOfEvent = 32;
 
@@ -119,14 +124,22 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
   let chars = 0;
   let blocks = 0;
   let citations = 0;
+  /** Blocks whose pieces may be long. */
+  const long = new Set<number>();
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
     for (const event of events) {
       chars += charsOfEvent + (event.type === "block-delta" ? event.text.length : 0);
-      if (event.type === "block-start") blocks++;
-      else if (event.type === "citation") citations++;
-      if (chars > maxChars || blocks > maxBlocks || citations > maxCitations) {
+      if (event.type === "block-start") {
+        blocks++;
+        if (event.content.kind === "media" || event.content.kind === "vendor") {
+          long.add(event.block);
+        }
+      } else if (event.type === "citation") citations++;
+      const isLong = event.type === "block-delta" && event.text.length > maxPieceChars &&
+        !long.has(event.block);
+      if (isLong || chars > maxChars || blocks > maxBlocks || citations > maxCitations) {
         throw unreadableAnswer("a stream with more text than can be translated");
       }
       if (rewriter.keeps(event)) {
