@@ -10,7 +10,7 @@ import { changeMembers, splice, topLevelMembersSteps } from "../base/json_text.t
 import { heavyUnits, parsing } from "../base/heavy_json.ts";
 import type { Steps } from "../base/steps.ts";
 import { writeJson } from "../base/write_json.ts";
-import type { TextPlan } from "./plan/text_plan.ts";
+import type { TextPlan, VendorAnswer, WholeAnswer } from "./plan/text_plan.ts";
 
 /** A background call on its way through the relay. */
 export interface BackgroundCall {
@@ -100,6 +100,19 @@ export class BackgroundTask {
 /** An answer that was completed but not stored was too large. */
 const tooLarge = "upstream_invalid_response";
 
+function* storedWhole(
+  plan: TextPlan,
+  task: BackgroundTask,
+  answer: VendorAnswer,
+): Steps<WholeAnswer> {
+  const { text: callersText, ...whole } = yield* plan.whole(answer);
+  const isHeavy = callersText.length > heavyUnits;
+  const json = isHeavy ? yield* parsing(callersText) : parseExactly(callersText);
+  const answered = task.answered(json);
+  const text = isHeavy ? yield* writeJson(answered) : JSON.stringify(answered);
+  return { ...whole, body: "", text };
+}
+
 /**
  * The plan of a background call: the answer is only recorded and stored, under the id that the
  * caller already has.
@@ -114,14 +127,7 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
     wholeRequestText: (requestText) => withoutStream(requestText, plan.upstream),
     losses: plan.losses,
     hosted: plan.hosted,
-    *whole(answer) {
-      const { text: callersText, ...whole } = yield* plan.whole(answer);
-      const isHeavy = callersText.length > heavyUnits;
-      const json = isHeavy ? yield* parsing(callersText) : parseExactly(callersText);
-      const answered = task.answered(json);
-      const text = isHeavy ? yield* writeJson(answered) : JSON.stringify(answered);
-      return { ...whole, body: "", text };
-    },
+    whole: (answer) => storedWhole(plan, task, answer),
     stream() {
       const stream = plan.stream();
       return {

@@ -23,9 +23,7 @@ export async function startHostileWorld() {
   const vendor = Deno.serve({ port: 0, onListen() {} }, async (request) => {
     if (request.body) { for await (const _ of request.body); }
     const { pathname } = new URL(request.url);
-    if (pathname.endsWith("/chat/completions")) return Response.json(chatAnswer);
-    if (pathname.endsWith("/embeddings")) return Response.json(embeddingsAnswer());
-    return Response.json({ error: { message: "not today" } }, { status: 400 });
+    return answerAt(pathname);
   });
   const labels = ["A", "B", "C", "D", "E", "F", "G"];
   const database = await anyDatabase();
@@ -99,6 +97,12 @@ const chatAnswer = {
   choices: [{ index: 0, message: { role: "assistant", content: "Yes." }, finish_reason: "stop" }],
   usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
 };
+
+function answerAt(path: string): Response {
+  if (path.endsWith("/chat/completions")) return Response.json(chatAnswer);
+  if (path.endsWith("/embeddings")) return Response.json(embeddingsAnswer());
+  return Response.json({ error: { message: "not today" } }, { status: 400 });
+}
 
 /** As many vectors as a request may ask for. */
 function embeddingsAnswer() {

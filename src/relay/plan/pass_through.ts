@@ -3,12 +3,13 @@ import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer, StartEvent } from "../../dialects/kernel/canonical.ts";
 import type {
+  Dialect,
   StatelessCall,
   StreamReframer,
   UnsignedThinking,
 } from "../../dialects/kernel/dialect.ts";
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
-import type { StreamPlan, TextPlan } from "./text_plan.ts";
+import type { StreamPlan, TextPlan, VendorAnswer, WholeAnswer } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
 import { type PlanRequest, shownModel } from "./plan_call.ts";
 
@@ -64,14 +65,7 @@ export function* passThrough(
       dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: unsigned?.switchesOff ? ["thinking"] : [],
     renamed,
-    *whole({ bytes, text, events }) {
-      const seen = stateless?.show(text) ?? text;
-      yield;
-      const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
-      const body = named === text && !isShortText(text, bytes) ? bytes : named;
-      const recorded = dialect.withoutRepeated?.(named) ?? named;
-      return { body, text: recorded, contentType: undefined, events };
-    },
+    whole: (answer) => passWhole({ dialect, stateless, shown }, answer),
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
@@ -96,6 +90,22 @@ export function* passThrough(
     // A client of the vendor's dialect sends reasoning back itself, except for what it doesn't see.
     retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
+}
+
+function* passWhole(
+  { dialect, stateless, shown }: {
+    dialect: Dialect;
+    stateless: StatelessCall | undefined;
+    shown: string | undefined;
+  },
+  { bytes, text, events }: VendorAnswer,
+): Steps<WholeAnswer> {
+  const seen = stateless?.show(text) ?? text;
+  yield;
+  const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
+  const body = named === text && !isShortText(text, bytes) ? bytes : named;
+  const recorded = dialect.withoutRepeated?.(named) ?? named;
+  return { body, text: recorded, contentType: undefined, events };
 }
 
 /**

@@ -13,7 +13,7 @@ import { Fault, unreadableAnswer } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import { answerIds } from "../reply.ts";
-import type { StreamPlan, TextPlan } from "./text_plan.ts";
+import type { StreamPlan, TextPlan, VendorAnswer, WholeAnswer } from "./text_plan.ts";
 import { retainedReasoning } from "../conversation/reasoning_store.ts";
 
 export interface TranslationCall {
@@ -74,23 +74,29 @@ export function translate(options: TranslationCall): TextPlan {
     requestText: call.requestText,
     plainRequestText: () => withoutUsageFlag(upstream, call.requestText),
     losses,
-    *whole({ bytes, events }) {
-      const rewriter = createRewriter();
-      const undone = events.flatMap((event) => rewriter.apply(event));
-      const answer = foldEvents(undone);
-      requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
-      const { asksForSummary } = call.request;
-      if (asksForSummary) requireSummary(answer, asksForSummary);
-      const encoded = encodeWhole(answer);
-      const text = bytes.length > heavyUnits ? yield* writeJson(encoded) : JSON.stringify(encoded);
-      const sent = call.streams ? asStream(call, undone) : { body: text };
-      const recorded = dialect.withoutRepeated?.(text) ?? text;
-      return { contentType: "application/json", ...sent, text: recorded, events: undone };
-    },
+    whole: (answer) => translateWhole(call, createRewriter(), encodeWhole, answer),
     stream: () => streamPlan(call, createRewriter()),
     encodeFolded: encodeWhole,
     retainedReasoning,
   };
+}
+
+function* translateWhole(
+  call: TranslationCall,
+  rewriter: ResponseRewriter,
+  encode: (answer: CanonicalAnswer) => unknown,
+  { bytes, events }: VendorAnswer,
+): Steps<WholeAnswer> {
+  const undone = events.flatMap((event) => rewriter.apply(event));
+  const answer = foldEvents(undone);
+  requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
+  const { asksForSummary } = call.request;
+  if (asksForSummary) requireSummary(answer, asksForSummary);
+  const encoded = encode(answer);
+  const text = bytes.length > heavyUnits ? yield* writeJson(encoded) : JSON.stringify(encoded);
+  const sent = call.streams ? asStream(call, undone) : { body: text };
+  const recorded = call.dialect.withoutRepeated?.(text) ?? text;
+  return { contentType: "application/json", ...sent, text: recorded, events: undone };
 }
 
 /** Encodes an answer that came whole as the stream that the caller asked for. */
