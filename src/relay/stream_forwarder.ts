@@ -132,6 +132,7 @@ class StreamForwarder implements StreamOutput {
   #stopDraining = () => {};
   /** While a piece takes its time, whatever happens next waits for it. */
   #taking: Promise<void> | undefined;
+  #leaveTaking: (() => void) | undefined;
   /** The end of the caller's answer, held back until the call's end is recorded. */
   #tail: Uint8Array[] = [];
   /** Comments before the first event, held back with the headers. */
@@ -192,14 +193,20 @@ class StreamForwarder implements StreamOutput {
   }
 
   #await(taking: Promise<void>): void {
-    this.#deps.body.pause();
+    const { body, call } = this.#deps;
+    body.pause();
+    // A stop of the service waits for the piece, and for whatever waits for it.
+    this.#leaveTaking ??= call.streams.readOn(longestDrainMs, () => {});
     const taken = taking.catch((thrown) => this.#fail(faultOf(thrown))).then(() => {
       this.#taking = undefined;
     });
     this.#taking = taken;
     // What has come meanwhile has its turn one microtask before what is yet to be read.
     void taken.then(() => {}).then(() => {
-      if (!this.#taking && !this.#isBehind) this.#deps.body.resume();
+      if (this.#taking) return;
+      this.#leaveTaking?.();
+      this.#leaveTaking = undefined;
+      if (!this.#isBehind) body.resume();
     });
   }
 

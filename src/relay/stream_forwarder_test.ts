@@ -344,6 +344,30 @@ Deno.test("a stop waits for streams that wait for their turn, then settles them,
   assert.deepEqual([endings.length, did.filter((what) => what === "part").length], [1, 1]);
 });
 
+Deno.test("a stop waits for a piece that takes its time, and for what happened meanwhile", async () => {
+  for (const [piece, turns] of [["large", undefined], [longText, heldSteps()]] as const) {
+    const pieces: PromiseWithResolvers<void>[] = [];
+    const listener: Partial<StreamListener> = {
+      take(_, output) {
+        output.begin();
+        pieces.push(Promise.withResolvers());
+        return pieces.at(-1)!.promise;
+      },
+    };
+    const { send, stream, streams, endings } = setUp({ listener, heavyStep: turns?.heavyStep });
+    send(piece);
+    send(piece);
+    await (await stream).cancel();
+    const drained = streams.drain(1_000).then(() => endings.length);
+    pieces[0]!.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    pieces[1]!.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    turns?.run();
+    assert.equal(await drained, 1);
+  }
+});
+
 function unused(): never {
   throw new Error("not used");
 }
