@@ -36,8 +36,8 @@ export function isSound(value: string): boolean {
   return type === undefined ? soundStart.test(value.slice(0, 16)) : type === "audio";
 }
 
-/** The base64 of WAVE, MP3, Ogg and FLAC. */
-const soundStart = /^(UklGR.{7}QVZF|SUQz|\/\/[tuv]|T2dnUw|ZkxhQ)/;
+/** The base64 of WAVE, MP3 (with a tag or without), AAC, Ogg and FLAC. */
+const soundStart = /^(UklGR.{7}QVZF|SUQz|\/\/[E-Pk-v]|T2dnUw|ZkxhQ)/;
 
 /**
  * The lengths are those of media types; without a limit, each end of a longer name would be tried.
@@ -103,12 +103,12 @@ function kindByType(type: string, format: string): Kind | undefined {
   }
 }
 
-/** Recognizes the base64 of PNG, JPEG, GIF and WebP; PDF; WAVE; MP3, Ogg, FLAC and MP4. */
+/** Recognizes the base64 of PNG, JPEG, GIF and WebP; PDF; sound; MP4. */
 function kindByStart(start: string): Kind | undefined {
   if (/^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR.{7}RUJQ)/.test(start)) return "image";
   if (start.startsWith("JVBERi0")) return "document";
   if (/^UklGR.{7}QVZF/.test(start)) return "samples";
-  return /^(SUQz|\/\/[tuv]|T2dnUw|ZkxhQ|AAAA..Z0eX)/.test(start) ? "packed" : undefined;
+  return soundStart.test(start) || /^AAAA..Z0eX/.test(start) ? "packed" : undefined;
 }
 
 function tokensOf(kind: keyof typeof bytesPerToken, chars: number): number {

@@ -18,6 +18,8 @@ const prompts: [name: string, value: string, tokens: number][] = [
   ["PDF by address", `data:application/pdf;base64,${file("x", 48_000)}`, 750],
   ["a second of WAVE", file("RIFF\x01\x02\x03\x04WAVEfmt ", 48_000), 25],
   ["a second of MP3", file("ID3", 15_999), 25],
+  ["a second of MP3 without a tag", file("\xff\xfb\x90", 15_999), 25],
+  ["a second of MP3 of 24 kHz, as speech has", file("\xff\xf3\xc4", 15_999), 25],
   ["a second of sound by address", `data:audio/mpeg;base64,${file("x", 15_999)}`, 25],
   ["a second of video", file("\0\0\0\x18ftypmp42", 15_999), 25],
   ["sealed reasoning", file("gAAAAAB", 9_000), 0],
