@@ -230,6 +230,19 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "the role of an invitation counts, not an allowed domain, for people of other accounts too",
+  async (database) => {
+    const { first, second, people, admit, invite } = await setUp(database);
+    await invite(second.id, "ann@example.com", "member", "other");
+    await admit(identity("ann"), { invitation: "other" });
+    await invite(first.id, "ann@example.com", "viewer", "link");
+    await admit(identity("ann"), {}, ["example.com"]);
+    await admit(identity("ann"), { invitation: "link" }, ["example.com"]);
+    assert.deepEqual((await people.list(first.id)).map(({ role }) => role), ["viewer"]);
+  },
+);
+
 eachDatabase("an invitation works once, in its time, for its address", async (database) => {
   const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
   await invite(second.id, "ann@example.com", "viewer", "link");

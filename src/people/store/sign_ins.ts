@@ -408,22 +408,25 @@ async function takeRole(
 
 /**
  * Returns the membership that an allowed domain gives. The operator allowed it, so no consent is
- * needed. A person who was removed by an owner isn't let in again by domain, only by an invitation.
+ * needed. A person whom an owner removed isn't let in again by domain, and one whom an owner invited
+ * gets the role of the invitation.
  */
 async function byDomain(
   tx: Queryable,
   { issuer, subject, email }: Identity,
   first: number | undefined,
-  { allowedDomains }: Context,
+  { allowedDomains, now }: Context,
 ): Promise<JoinedAccount | undefined> {
   if (email === null || first === undefined) return undefined;
   if (!allowedDomains.includes(domainOf(email))) return undefined;
-  const removed = await tx.query(
+  const decided = await tx.query(
     `select 1 as one from removed_members
-     where account_id = $1 and identity_hash = ${identityHash("$2::text", "$3::text")}`,
-    [first, sanitizeText(issuer), sanitizeText(subject)],
+     where account_id = $1 and identity_hash = ${identityHash("$2::text", "$3::text")}
+     union all
+     select 1 from invitations where account_id = $1 and email = $4 and expires_at > $5`,
+    [first, sanitizeText(issuer), sanitizeText(subject), email, now],
   );
-  return removed.length > 0 ? undefined : { accountId: first, role: "member" };
+  return decided.length > 0 ? undefined : { accountId: first, role: "member" };
 }
 
 /**
