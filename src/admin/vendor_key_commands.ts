@@ -120,8 +120,7 @@ async function rotate(
   const { resealed, already, source } = await deps.vendorKeys.rotate(
     next,
     first &&
-      ((count) =>
-        noteBy(by, first.id, "master_key.rotated", "", `values encrypted anew: ${count}`)),
+      ((count) => noteBy(by, first.id, "master_key.rotated", "", `values re-encrypted: ${count}`)),
   );
   await deps.vendorKeysChanged();
   const what = already

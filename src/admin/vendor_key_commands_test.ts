@@ -181,7 +181,7 @@ Deno.test("a rotation says what it did and what is left to do, without the key",
   }]);
   const made = { accountId: 1, actor: commandLine, action: "master_key.rotated", subject: "" };
   assert.deepEqual(notes.map((note) => ({ ...note, at })), [
-    { ...made, detail: "values encrypted anew: 1", at },
+    { ...made, detail: "values re-encrypted: 1", at },
   ]);
   assert.ok(!JSON.stringify([first, again, notes]).includes(text));
 });
