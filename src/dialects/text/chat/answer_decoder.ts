@@ -55,11 +55,14 @@ export function startEvent(json: JsonRecord): StartEvent {
 }
 
 /**
- * The usage that an answer or a chunk reports. Groq's streams have it in a separate member,
- * Moonshot's in the choice.
+ * Returns the usage that an answer or a chunk reports. Groq's streams have it in a separate member,
+ * Moonshot's in the only `choice`.
  */
-export function usageIn(json: JsonRecord, quirks: DialectQuirks): UsageEvent | undefined {
-  const choice: unknown = Array.isArray(json.choices) ? json.choices[0] : undefined;
+export function usageIn(
+  json: JsonRecord,
+  quirks: DialectQuirks,
+  choice?: unknown,
+): UsageEvent | undefined {
   const raw = json.usage ?? asRecord(json.x_groq).usage ?? asRecord(choice).usage;
   const usage = readUsage(raw, quirks);
   if (!usage) return undefined;

@@ -103,7 +103,8 @@ class ChatStreamDecoder extends JsonEventDecoder {
       if (!areUnnumbered && index > 0) this.#isNumbered = true;
       this.#choice(index).read(choice, events);
     }
-    const usage = usageIn(json, this.#quirks);
+    // Of several choices, each would report only its own.
+    const usage = usageIn(json, this.#quirks, this.#asked === 1 ? choices[0] : undefined);
     if (usage) events.push(usage);
     return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };
   }

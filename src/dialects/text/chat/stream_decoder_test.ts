@@ -144,6 +144,17 @@ for (const [name, payloads, usageOnly] of usagePlaces) {
   });
 }
 
+Deno.test("the usage in one of several choices is that choice's, not the answer's", () => {
+  const last = (index: number) => ({
+    ...stop,
+    choices: [{ index, delta: { content: "Hi" }, finish_reason: "stop", usage: later }],
+  });
+  const payloads = [last(0), last(1), "[DONE]"];
+  assert.equal(run(payloads, {}, 2).answer.usage, undefined);
+  const { answer } = run([...payloads, usageChunk], {}, 2);
+  assert.deepEqual(answer.usage, { input: 3, output: 2, raw: usage });
+});
+
 Deno.test("the service tier travels with the usage, additive reasoning is the vendor's quirk", () => {
   const raw = {
     prompt_tokens: 36,
