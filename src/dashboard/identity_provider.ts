@@ -65,9 +65,8 @@ const maxAnswerBytes = 1024 * 1024;
 async function fetchLimited(
   url: string,
   init: oauth.CustomFetchOptions<string, unknown>,
-  fetchFrom = fetch,
 ): Promise<Response> {
-  const { body, status, headers } = await fetchFrom(url, init as RequestInit);
+  const { body, status, headers } = await fetch(url, init as RequestInit);
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   for await (const chunk of body ?? []) {
