@@ -429,6 +429,7 @@ class StreamForwarder implements StreamOutput {
       longestDrainMs,
       () => this.#guard(() => this.#cancel()),
     );
+    this.#isBehind = false;
     this.#deps.body.resume();
   }
 

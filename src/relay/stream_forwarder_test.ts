@@ -420,3 +420,23 @@ Deno.test("a piece that fails after a while ends the answer, and its caller's le
   ]);
   assert.deepEqual(did, ["pause", "destroy", "part", "resume"]);
 });
+
+Deno.test("a caller that left while it was behind doesn't hold up what is read on after a piece that takes its time", async () => {
+  const slow = Promise.withResolvers<void>();
+  const { did, stream, send } = setUp({
+    onDisconnect: "drain",
+    listener: {
+      take(piece, output) {
+        output.begin();
+        output.send(piece);
+        return piece.length === 4 ? slow.promise : undefined;
+      },
+    },
+  });
+  send("x".repeat(100_000));
+  await (await stream).cancel();
+  send("slow");
+  slow.resolve();
+  for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  assert.deepEqual(did, ["pause", "resume", "pause", "resume"]);
+});
