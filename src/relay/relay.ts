@@ -52,7 +52,7 @@ import {
 import type { Reply } from "./reply.ts";
 import { executeText } from "./text_answer.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
-import { permitBeside, routeFor } from "../routing/permitted_route.ts";
+import { type ModelBeside, permitBeside, routeFor } from "../routing/permitted_route.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 
 /** A text request that has passed its contract. */
@@ -398,12 +398,13 @@ function permitHosted(
   { target: { vendor }, caller: { principal } }: VendorCallContext,
   plan: TextPlan,
 ): void {
-  for (const { path, cost } of plan.hosted.tools) {
+  const named = plan.hosted.tools.flatMap(({ path, cost }): ModelBeside[] => {
     const isNamed = cost.type === "model" && !cost.isDefault;
-    if (!isNamed && !(cost.type === "unknown" && cost.mayCallModels)) continue;
+    if (!isNamed && !(cost.type === "unknown" && cost.mayCallModels)) return [];
     const id = isNamed ? `${vendor.label}/${cost.model}` : undefined;
-    permitBeside(routes, principal.key, { id, param: shownPath(plan, path) });
-  }
+    return [{ id, param: shownPath(plan, path) }];
+  });
+  permitBeside(routes, principal.key, named);
 }
 
 /** Returns a field's path in the caller's request; a translated field has another one there. */

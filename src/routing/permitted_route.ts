@@ -112,21 +112,27 @@ function listedIds(routes: RouteTable, { models, accountId }: ApiKey): ReadonlyS
   }));
 }
 
-/**
- * Throws `permission_denied` for a further model that the field `param` names. Without `id` it may
- * lead to any model.
- */
+/** A model that a request names beside its own; without `id` the field may lead to any model. */
+export interface ModelBeside {
+  id: string | undefined;
+  param: string;
+}
+
+/** Throws `permission_denied` for the first of these models that the key may not call. */
 export function permitBeside(
   routes: RouteTable,
   key: ApiKey,
-  { id, param }: { id: string | undefined; param: string },
+  named: readonly ModelBeside[],
 ): void {
-  if (key.models.length === 0) return;
-  if (id === undefined) {
-    const message = `${param}: this may call models that are not on this API key's list.`;
-    throw new Fault("permission_denied", { param, message });
+  if (key.models.length === 0 || named.length === 0) return;
+  const isPermitted = permittedBy(routes, key);
+  for (const { id, param } of named) {
+    if (id === undefined) {
+      const message = `${param}: this may call models that are not on this API key's list.`;
+      throw new Fault("permission_denied", { param, message });
+    }
+    if (!isPermitted({ id })) throw notPermitted(id, param);
   }
-  if (!permittedBy(routes, key)({ id })) throw notPermitted(id, param);
 }
 
 function notPermitted(name: string, param = "model"): Fault {

@@ -153,12 +153,28 @@ Deno.test("a key with --models is 403 where a request names other models beside 
     }
   }
   assert.equal(requests(), called, "no vendor was called");
-  const own = { ...messages, tools: advisor(haiku) };
-  const allowed = await service().post("/anthropic/v1/messages", own, {
-    authorization: `Bearer ${key}`,
-  });
-  assert.equal(allowed.status, 200, await allowed.text());
+  const allowed: [path: string, body: Record<string, unknown>][] = [
+    ["/anthropic/v1/messages", { ...messages, tools: advisor(haiku) }],
+    [unified, { ...router, input: "hi", tools: [{ type: "openrouter:web_search" }] }],
+    ["/chat/v1/messages", { ...messages, ...router, tools: [{ type: "openrouter:datetime" }] }],
+  ];
+  for (const [path, body] of allowed) {
+    const answer = await service().post(path, body, { authorization: `Bearer ${key}` });
+    assert.equal(answer.status, 200, `${path}: ${await answer.text()}`);
+  }
 });
+
+testScenarios(
+  service,
+  ["models", "plugins"].map((name) => ({
+    name: `a request with thousands of '${name}' is refused`,
+    method: "POST",
+    path: "/chat/v1/responses",
+    body: { model: "openrouter/openai/gpt-5-mini", input: "hi", [name]: Array(1001).fill("a/b") },
+    status: 400,
+    error: { type: "invalid_request_error", code: "invalid_value", param: name },
+  })),
+);
 
 testScenarios(service, [
   ...[

@@ -1,3 +1,5 @@
+import { maxEntries } from "../../../contracts/kernel/common.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import {
   costIn,
   type HostedTool,
@@ -22,6 +24,10 @@ const pluginCosts: Readonly<Record<string, ToolCost>> = {
 
 /** Returns what an aggregator's own fields ask for, which it accepts in every dialect. */
 export function aggregatorTools({ plugins, models }: JsonRecord): HostedTool[] {
+  for (const [name, list] of Object.entries({ plugins, models })) {
+    if (asList(list).length <= maxEntries.others) continue;
+    throw invalidValue(name, `expected at most ${maxEntries.others} items`);
+  }
   const named = namedIn(plugins, "plugins", "id", pluginCosts, "");
   return [
     ...named.filter(({ path }) => isEnabled(plugins, path)).map((plugin) =>

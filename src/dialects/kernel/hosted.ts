@@ -66,9 +66,20 @@ export const noCost: ToolCost = { type: "none" };
 export const unknownCost: ToolCost = { type: "unknown" };
 export const mayCallModels: ToolCost = { type: "unknown", mayCallModels: true };
 
+/** Tools that OpenRouter runs, in every dialect (npm @openrouter/sdk 1.3.19, `ChatFunctionTool`). */
+const openRouterTools: Readonly<Record<string, ToolCost>> = {
+  "openrouter:web_search": perUse("perWebSearch"),
+  "openrouter:web_fetch": perUse("perWebSearch"),
+  "openrouter:datetime": noCost,
+  "openrouter:tool_search": noCost,
+  "openrouter:apply_patch": noCost,
+};
+
 /** Returns the cost of the tool with this name; unknown if it isn't listed. */
 export function costIn(costs: Readonly<Record<string, ToolCost>>, name: string): ToolCost {
-  if (Object.hasOwn(costs, name)) return costs[name]!;
+  for (const listed of [costs, openRouterTools]) {
+    if (Object.hasOwn(listed, name)) return listed[name]!;
+  }
   return name.startsWith("openrouter:") ? mayCallModels : unknownCost;
 }
 

@@ -12,19 +12,11 @@ import {
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
-/**
- * The cost of tools: the caller's own, and those that OpenRouter runs (npm @openrouter/sdk 1.3.19,
- * `ChatFunctionTool`). The price of a tool that isn't listed is unknown.
- */
+/** The cost of tools, besides those of OpenRouter. The price of a tool that isn't listed is unknown. */
 const toolCosts: Readonly<Record<string, ToolCost>> = {
   function: noCost,
   custom: noCost,
-  "openrouter:web_search": perUse("perWebSearch"),
   web_search: perUse("perWebSearch"),
-  "openrouter:web_fetch": perUse("perWebSearch"),
-  "openrouter:datetime": noCost,
-  "openrouter:tool_search": noCost,
-  "openrouter:apply_patch": noCost,
 };
 
 export function hostedWork(body: unknown): HostedWork {
