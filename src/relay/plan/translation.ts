@@ -2,8 +2,8 @@ import { heavyUnits, parsing } from "../../base/heavy_json.ts";
 import type { Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
-import type { JsonRecord } from "../../dialects/kernel/json.ts";
-import type { Loss } from "../../dialects/kernel/canonical_request.ts";
+import { isRecord, type JsonRecord } from "../../dialects/kernel/json.ts";
+import type { Loss, UnsupportedField } from "../../dialects/kernel/canonical_request.ts";
 import { foldEvents, maxBlocks, maxCitations } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
@@ -209,19 +209,34 @@ function contextOf(call: TranslationCall): AnswerContext {
  * Applies the translation mode: `strict` refuses every loss, `lenient` none, `default` those that
  * change the meaning of the request. Returns the paths to report.
  */
-export function enforceTranslationMode(losses: readonly Loss[], mode: TranslationMode): string[] {
+export function enforceTranslationMode(
+  losses: readonly (Loss | UnsupportedField)[],
+  mode: TranslationMode,
+): string[] {
   const refused = losses.find(({ weight }) =>
     mode === "strict" || (mode === "default" && weight === "meaning")
   );
   if (refused) {
     throw new Fault("unsupported_parameter", {
       param: refused.path,
-      message: `${refused.path}: the vendor of this model can't carry this field.${
+      message: `${refused.path}: ${whyRefused(refused)}.${
         mode === "strict" ? "" : " Leave it out, or send 'X-Translation-Mode: lenient' to drop it."
       }`,
     });
   }
   return [...new Set(losses.map(({ path }) => path))];
+}
+
+/**
+ * Names the type of a part, item or tool, since the caller's dialect may not have it: the vendor
+ * may well support what was meant, such as an image that was written as in another dialect.
+ */
+function whyRefused(refused: Loss | UnsupportedField): string {
+  const isElement = refused.path.endsWith("]");
+  const type = isElement && "value" in refused && isRecord(refused.value) && refused.value.type;
+  return typeof type === "string" && /^\w{1,64}$/.test(type)
+    ? `the type '${type}' is unknown, or the vendor of this model can't carry it`
+    : "the vendor of this model can't carry this field";
 }
 
 /**
