@@ -13,6 +13,7 @@ import type { HeavyBodies } from "../base/heavy_json.ts";
 import { runInTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyHold, readSent, type SentBody } from "./sent_body.ts";
 import type { DirectEndpoints } from "./direct_endpoints.ts";
+import type { ErrorDialectOf } from "./error_dialect.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env, OnFault, RequestContext } from "./request_context.ts";
 import { jsonReply, toResponse } from "./respond.ts";
@@ -58,6 +59,7 @@ export interface BindDeps {
   heavy: HeavyBodies;
   /** Logs faults; only our own failures are logged as errors. */
   onFault: OnFault;
+  errorDialect: ErrorDialectOf;
   /** Whether the account is the first one, whose keys may administer the service. */
   isFirstAccount: (accountId: number) => Promise<boolean>;
   /**
@@ -189,7 +191,11 @@ function endpointOf<Answer>(
       if (isAbort(thrown) || isLeft) return leftReply;
       const fault = asFault(thrown);
       deps.onFault(fault, requestContext);
-      return errorReply(fault, contract.dialect, requestContext.requestId);
+      // All libraries list models on one path of the unified family, whose contract says chat.
+      const dialect = contract.dialect === "chat"
+        ? deps.errorDialect(request.path, request.header)
+        : contract.dialect;
+      return errorReply(fault, dialect, requestContext.requestId);
     } finally {
       room.leaveHeavy?.();
       room.permit?.release();

@@ -4,7 +4,6 @@ import { breakOff } from "../base/break_off.ts";
 import { joinBytes } from "../base/bytes.ts";
 import { PushedStream } from "../base/streams.ts";
 import { turnEnd } from "../base/turns.ts";
-import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { DirectEndpoints, FoundEndpoint } from "./direct_endpoints.ts";
 import { asFault, errorReply } from "./errors.ts";
@@ -14,6 +13,7 @@ import type { Authenticate } from "./middleware/authenticate.ts";
 import type { RateCheck } from "./middleware/rate_limit.ts";
 import { newRequestContext, type RequestContextDeps } from "./middleware/request_context.ts";
 import { addServiceHeaders } from "./middleware/response_headers.ts";
+import type { ErrorDialectOf } from "./error_dialect.ts";
 import type { OnFault, RequestContext } from "./request_context.ts";
 import { HeaderList, nameAnswer } from "./respond.ts";
 import { wholeBytes } from "./sent_body.ts";
@@ -26,7 +26,7 @@ export interface CallSteps {
   authenticate: Authenticate;
   rateCheck: RateCheck;
   accessLog: AccessLog;
-  errorDialect: (path: string) => ErrorDialect;
+  errorDialect: ErrorDialectOf;
   onFault: OnFault;
 }
 
@@ -82,7 +82,7 @@ async function answer(deps: CallSteps, found: FoundEndpoint, exchange: Exchange)
   const all = new HeaderList(reply.headers);
   nameAnswer(all, requestContext);
   all.setAll(headers);
-  addServiceHeaders(all, requestContext, deps.errorDialect(path));
+  addServiceHeaders(all, requestContext, deps.errorDialect(path, request.header));
   deps.accessLog(requestContext, request.method, reply.status);
   send(outgoing, reply, all);
 }
@@ -96,7 +96,11 @@ async function replyTo(
   try {
     const noKey = await deps.authenticate(requestContext, request);
     if (noKey !== undefined) return { reply: noKey, headers: {} };
-    const { headers, refusal } = await deps.rateCheck(requestContext, request.path);
+    const { headers, refusal } = await deps.rateCheck(
+      requestContext,
+      request.path,
+      request.header,
+    );
     return { reply: refusal ?? await endpoint(request, requestContext), headers };
   } catch (thrown) {
     const fault = asFault(thrown);

@@ -2,38 +2,36 @@ import { type ErrorDialect, fullPath } from "../../contracts/kernel/contract.ts"
 import type { DialectName, VendorFamily } from "../../contracts/calls/vendors.ts";
 
 /**
- * The dialect of a path's errors, for responses before a route is known (401, 404): by the path's
- * endpoint, else the family's first dialect.
+ * Returns the dialect of a request's errors: that of the path's endpoint, else the family's first
+ * dialect. What is left below `/chat/v1` belongs to all libraries (the model list, and endpoints
+ * that aren't offered): there the headers decide, if they have been read.
  */
-export function createErrorDialect(
-  families: readonly VendorFamily[],
-): (path: string) => ErrorDialect {
+export type ErrorDialectOf = (
+  path: string,
+  header?: (name: string) => string | undefined,
+) => ErrorDialect;
+
+export function createErrorDialect(families: readonly VendorFamily[]): ErrorDialectOf {
   const byPrefix = new Map(
     families.flatMap((family) =>
       [family.label, ...family.aliases].map((name) => [name, family.dialects[0]!] as const)
     ),
   );
-  return (path) => {
+  return (path, header = () => undefined) => {
     if (googleOnly.test(path)) return "generate";
     const prefix = fullPath(path).split("/", 2)[1] ?? "";
     const family = byPrefix.get(prefix);
     if (prefix === "imagen" || prefix === "tts") return "chat";
     if (!family && prefix !== "chat") return "service";
-    return endpoints.find(([, endpoint]) => endpoint.test(path))?.[0] ?? family ?? "chat";
+    return endpoints.find(([, endpoint]) => endpoint.test(path))?.[0] ?? family ??
+      libraryDialect(header);
   };
 }
 
-/**
- * The dialect of an unknown endpoint's error, given that of its path: Anthropic's and Google's
- * libraries read their own errors, and have endpoints that aren't offered.
- */
-export function unknownEndpointDialect(
-  dialect: ErrorDialect,
-  header: (name: string) => string | undefined,
-): ErrorDialect {
-  if (dialect !== "chat") return dialect;
+/** Anthropic's and Google's libraries read their own errors. */
+function libraryDialect(header: (name: string) => string | undefined): ErrorDialect {
   if (header("anthropic-version") !== undefined) return "messages";
-  return header("x-goog-api-key") !== undefined ? "generate" : dialect;
+  return header("x-goog-api-key") !== undefined ? "generate" : "chat";
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
-import { createErrorDialect, unknownEndpointDialect } from "./error_dialect.ts";
+import { createErrorDialect } from "./error_dialect.ts";
 
 const dialectOf = createErrorDialect([
   ...vendorFamilies,
@@ -73,12 +73,15 @@ for (const [path, dialect] of paths) {
   });
 }
 
-Deno.test("official libraries read their own errors where their endpoint isn't offered", () => {
+Deno.test("official libraries read their own errors on paths that they share", () => {
   const dialectFor = (path: string, headers: Record<string, string> = {}) =>
-    unknownEndpointDialect(dialectOf(path), (name) => headers[name]);
+    dialectOf(path, (name) => headers[name]);
   const version = { "anthropic-version": "2023-06-01" };
   assert.equal(dialectFor("/chat/v1/files", version), "messages");
   assert.equal(dialectFor("/v1/files", version), "messages");
+  assert.equal(dialectFor("/v1/models/claude", version), "messages");
+  assert.equal(dialectFor("/vendor-b/v1/models", version), "chat");
+  assert.equal(dialectFor("/v1/chat/completions", version), "chat");
   assert.equal(dialectFor("/chat/v1/files"), "chat");
   assert.equal(dialectFor("/chat/v1/files", { "x-goog-api-key": "k" }), "generate");
   assert.equal(dialectFor("/api/v1/files", version), "service");

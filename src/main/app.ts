@@ -10,7 +10,7 @@ import { errors } from "../../contracts/kernel/errors.ts";
 import { type BindDeps, Endpoints } from "../http/bind.ts";
 import { createDirectCalls, type DirectCalls } from "../http/direct_calls.ts";
 import { DirectEndpoints } from "../http/direct_endpoints.ts";
-import { createErrorDialect, unknownEndpointDialect } from "../http/error_dialect.ts";
+import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
 import { createNearestEndpoint } from "../http/nearest_endpoint.ts";
 import { createAccessLog, logAccess } from "../http/middleware/access_log.ts";
@@ -77,7 +77,9 @@ export function createApp(
   const { maxBodyBytes } = config;
   const isFirstAccount = async (id: number) => (await services.stores.accounts.first())?.id === id;
   const { arrivalOf } = services.erasure;
-  const binding = { maxBodyBytes, bodies, heavy, onFault, isFirstAccount, arrivalOf, direct };
+  const binding = {
+    ...{ maxBodyBytes, bodies, heavy, onFault, errorDialect, isFirstAccount, arrivalOf, direct },
+  };
   const endpoints = new Endpoints(app, binding);
   const answerFault = (fault: Fault, dialect: ErrorDialect, request: RequestContext) => {
     onFault(fault, request);
@@ -120,7 +122,7 @@ export function createApp(
   const notFound = createNotFound(services.vendors.registry);
   app.notFound((context) => {
     const { req } = context;
-    const dialect = unknownEndpointDialect(errorDialect(req.path), (name) => req.header(name));
+    const dialect = errorDialect(req.path, (name) => req.header(name));
     return answerFault(notFound(req), dialect, context.get("requestContext"));
   });
   app.onError((thrown, context) =>

@@ -143,6 +143,24 @@ Deno.test("Anthropic's client reads the list in pages, forwards and backwards, w
   assert.ok((await others.json()).data.length > 1, "other clients get all models at once");
 });
 
+Deno.test("Anthropic's client reads code and request id of the list's errors", async () => {
+  const { baseUrl: baseURL, key } = service();
+  const { models } = new Anthropic({ baseURL, apiKey: key, maxRetries: 0 });
+  assert.match(String((await models.retrieve("gpt-5-mini"))._request_id), /^[0-9a-f-]{36}$/);
+  const { models: refused } = new Anthropic({ baseURL, apiKey: "dmt_none", maxRetries: 0 });
+  const failures = [
+    [async () => await models.retrieve("claude-nope"), "model_not_found"],
+    [async () => await models.list({ limit: 0 }), "invalid_value"],
+    [async () => await refused.list(), "invalid_api_key"],
+  ] as [() => Promise<unknown>, string][];
+  for (const [list, code] of failures) {
+    const thrown = await list().then(() => undefined, (thrown: unknown) => thrown);
+    if (!(thrown instanceof Anthropic.APIError)) throw new assert.AssertionError({ message: code });
+    assert.equal(thrown.errorCode, code);
+    assert.match(String(thrown.requestID), /^[0-9a-f-]{36}$/);
+  }
+});
+
 async function idsOf(listed: AsyncIterable<{ id: string }>): Promise<string[]> {
   return (await Array.fromAsync(listed)).map(({ id }) => id);
 }

@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from "hono";
-import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { errors } from "../../../contracts/kernel/errors.ts";
 import { parseCredential } from "../../keys/credential.ts";
 import type { FailureLimit } from "../../rate_limits/failure_limit.ts";
 import { Fault, overLimit } from "../../shared/fault.ts";
 import type { KeyCache } from "../../keys/key_cache.ts";
+import type { ErrorDialectOf } from "../error_dialect.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { Reply } from "../../relay/reply.ts";
@@ -26,7 +26,7 @@ export type Authenticate = (
 export function createAuthenticate(deps: {
   keyCache: KeyCache;
   failures: FailureLimit;
-  errorDialect: (path: string) => ErrorDialect;
+  errorDialect: ErrorDialectOf;
   onFault: OnFault;
   /** Called with each valid credential and its account. */
   knows?: FrontDoor["knows"] | undefined;
@@ -44,7 +44,7 @@ export function createAuthenticate(deps: {
     } catch (thrown) {
       const fault = orRateLimited(asFault(thrown), requestContext.remoteHost, deps.failures);
       deps.onFault(fault, requestContext);
-      return errorReply(fault, deps.errorDialect(path), requestContext.requestId);
+      return errorReply(fault, deps.errorDialect(path, header), requestContext.requestId);
     }
   };
 }

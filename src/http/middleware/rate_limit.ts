@@ -1,9 +1,10 @@
 import type { MiddlewareHandler } from "hono";
-import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../../rate_limits/rate_limiter.ts";
+import type { ErrorDialectOf } from "../error_dialect.ts";
 import { asFault, errorReply } from "../errors.ts";
+import type { HttpRequest } from "../http_request.ts";
 import { toResponse } from "../respond.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { Env, OnFault, RequestContext } from "../request_context.ts";
@@ -15,18 +16,19 @@ import type { Env, OnFault, RequestContext } from "../request_context.ts";
 export type RateCheck = (
   requestContext: RequestContext,
   path: string,
+  header?: HttpRequest["header"],
 ) => Promise<{ headers: Readonly<Record<string, string>>; refusal?: Reply }>;
 
 export function createRateCheck({ limiter, errorDialect, onFault }: {
   limiter: Pick<RateLimiter, "take">;
-  errorDialect: (path: string) => ErrorDialect;
+  errorDialect: ErrorDialectOf;
   onFault: OnFault;
 }): RateCheck {
-  return async (requestContext, path) => {
+  return async (requestContext, path, header) => {
     const { principal, requestId } = requestContext;
     const refuse = (fault: Fault) => {
       onFault(fault, requestContext);
-      return errorReply(fault, errorDialect(path), requestId);
+      return errorReply(fault, errorDialect(path, header), requestId);
     };
     if (!principal) return { headers: {} };
     let decision: RateDecision;
@@ -45,7 +47,8 @@ export function createRateCheck({ limiter, errorDialect, onFault }: {
 export function rateLimit(check: RateCheck): MiddlewareHandler<Env> {
   return async (context, next) => {
     const requestContext = context.get("requestContext");
-    const { headers, refusal } = await check(requestContext, context.req.path);
+    const header = (name: string) => context.req.header(name);
+    const { headers, refusal } = await check(requestContext, context.req.path, header);
     const response = refusal && toResponse(refusal, requestContext);
     if (response === undefined) await next();
     const answered = (response ?? context.res).headers;

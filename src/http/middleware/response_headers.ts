@@ -4,6 +4,7 @@ import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { type AnswerHeaders, pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 import { clientHeaders } from "../client_headers.ts";
+import type { ErrorDialectOf } from "../error_dialect.ts";
 
 /**
  * Adds the security headers to every response. A response to a key is never cached; others may set
@@ -31,10 +32,10 @@ export function addServiceHeaders(
   if (own !== undefined) headers.set(own, requestId);
 }
 
-export function secure(errorDialect: (path: string) => ErrorDialect): MiddlewareHandler<Env> {
+export function secure(errorDialect: ErrorDialectOf): MiddlewareHandler<Env> {
   return async (context, next) => {
     await next();
-    const dialect = errorDialect(context.req.path);
+    const dialect = errorDialect(context.req.path, (name) => context.req.header(name));
     addServiceHeaders(context.res.headers, context.get("requestContext"), dialect);
   };
 }
