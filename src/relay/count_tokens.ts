@@ -27,7 +27,7 @@ import { refuseState } from "./plan/hosted_work.ts";
 import { maxVendorRequests } from "./call.ts";
 import { type AskedRequest, leftOutOf } from "./refused_additions.ts";
 import type { CallContext } from "./call_context.ts";
-import { continueConversation } from "./conversation/conversation.ts";
+import { callerFor, continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { eachPossible, lastFailure, mayAnotherAnswer } from "./pipeline.ts";
 import {
@@ -121,18 +121,18 @@ interface CountQuestion {
 }
 
 async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Promise<Count> {
-  const { caller, dialect } = of;
-  const { step = runAtOnce } = caller;
+  const { dialect } = of;
   const { state } = dialect.hostedWork(of.counted);
   const same = target.vendor.dialects.includes(dialect.name);
   // A call would be translated to the same dialect.
   const { translateTo, dialects: [first] } = target.vendor;
   const upstream = same ? dialect : deps.dialects[translateTo ?? first!];
   const { counting } = upstream;
-  const access = counting && await accessVendor(deps, caller, target);
+  const access = counting && await accessVendor(deps, of.caller, target);
   if (!same) dialect.conversation?.requireInput?.(of.body);
   const sealedBy = same && access?.isManaged ? target.vendor.label : undefined;
-  const plain = await withConversation(deps, of, sealedBy);
+  const continued = await withConversation(deps, of, sealedBy);
+  const { caller, plain } = continued;
   if (!counting || !access) {
     // An estimate can't look up state in a vendor's account. Managed calls with such state are
     // refused too.
@@ -140,8 +140,8 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
     return { caller, dialect, plain, target };
   }
   const request = same
-    ? await asSent({ ...of, plain }, target)
-    : await translated(deps, { ...of, plain }, upstream, access);
+    ? await asSent(continued, target)
+    : await translated(deps, continued, upstream, access);
   if (access.isManaged) {
     refuseState(state);
     // Not checked in the same dialect: there a continued conversation may hold state of this
@@ -149,6 +149,7 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
     if (!same) refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
+  const { step = runAtOnce } = caller;
   const body = await step.inSteps(() => writeJson(counting.requestBody(rest, target.model)));
   return {
     caller,
@@ -159,19 +160,24 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   };
 }
 
-/** Returns the body to count: without tags, and with the conversation that it continues. */
+/** Returns what to count: without tags, and with the conversation that it continues. */
 async function withConversation(
   { storedResponses }: CountDeps,
-  { caller, dialect, bodyText, counted, plain, tagBlocks }: Counted,
+  of: Counted,
   sealedBy: string | undefined,
-): Promise<unknown> {
-  if (bodyText === undefined) return plain;
+): Promise<Counted> {
+  const { caller, dialect, bodyText, counted, tagBlocks } = of;
+  if (bodyText === undefined) return of;
   const request = { caller, dialect, body: counted, bodyText, tagBlocks };
-  const { body } = await continueConversation(request, storedResponses, { sealedBy });
-  if (body === counted) return plain;
+  const continued = await continueConversation(request, storedResponses, { sealedBy });
+  const { body } = continued;
+  if (body === counted) return of;
   // The conversation replaces the field that names it.
   const { [dialect.conversation!.previousField]: _, ...whole } = body as Record<string, unknown>;
-  return withoutTags(whole, dialect.readRequest(whole).tagBlocks);
+  const itsCaller = callerFor(caller, continued.bodyText);
+  const { step = runAtOnce } = itsCaller;
+  const plain = await step(() => withoutTags(whole, dialect.readRequest(whole).tagBlocks));
+  return { ...of, caller: itsCaller, plain };
 }
 
 /**
@@ -182,7 +188,7 @@ async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel
   if (!unsigned) return plain;
   const { step = runAtOnce } = caller;
   const changes = { model: target.model, askStreamUsage: false, unsigned };
-  const facts = dialect.readRequest(plain);
+  const facts = await step(() => dialect.readRequest(plain));
   const text = await step.inSteps(() => writeJson(plain));
   const sent = await step.inSteps(() => dialect.spliceRequest(text, facts, changes));
   return await step.inSteps(() => parsing(sent));
@@ -211,7 +217,7 @@ async function countAt(
 ): Promise<Reply> {
   if (!ask) return await estimate(dialect, plain, target, caller);
   const { access, counting, sameDialect } = ask;
-  const { answer, refusal } = await askForCount(deps, ask, budget);
+  const { answer, refusal } = await askForCount(deps, ask, caller, budget);
   if (refusal) {
     if (isMissing({ status: answer.status, ...refusal }, target.model)) {
       return await estimate(dialect, plain, target, caller);
@@ -236,9 +242,10 @@ async function countAt(
 async function askForCount(
   deps: CountDeps,
   { access, upstream, counting, body, sameDialect }: CountQuestion,
+  { principal, step = runAtOnce }: CallContext,
   budget: RequestBudget,
 ) {
-  const { target: { vendor, model }, caller: { principal, step = runAtOnce }, mode } = access;
+  const { target: { vendor, model }, mode } = access;
   const calls = { label: vendor.label, model, dialect: upstream.name, mode };
   let asked: AskedRequest = { text: body, causes: [] };
   for (;;) {
