@@ -85,17 +85,23 @@ Deno.test("a name that all objects inherit is a property only where the answer h
   });
 });
 
-Deno.test("an amount is a multiple of a cent, whatever binary fractions make of it", async () => {
-  const schema = { multipleOf: 0.01 };
-  const no = "the answer must be multiple of 0.01";
+Deno.test("multiples are those of the decimals, whatever binary fractions make of them", async () => {
+  const cases: readonly [step: number, multiples: string[], others: string[]][] = [
+    [0.01, ["19.99", "0.07", "1.1", "-4.35", "1000000.01", "0", "1e300"], ["19.995", "1e-9"]],
+    [0.01, [], ["1000000.011", "0.01000000001"]],
+    [1, ["7", "-7.0", "1e20"], ["1.0000001"]],
+    [10_000_000, ["20000000"], ["10000001", "1e-300"]],
+  ];
   await withThread(5000, async (thread) => {
-    for (const text of ["19.99", "0.07", "1.1", "-4.35", "1000000.01", "0"]) {
-      const graded = await thread.grade({ type: "json_schema", schema }, text);
-      assert.deepEqual(graded, { kind: "judged", passed: true, detail: null }, text);
-    }
-    for (const text of ["19.995", "0.0001", "1000000.011"]) {
-      const graded = await thread.grade({ type: "json_schema", schema }, text);
-      assert.deepEqual(graded, { kind: "judged", passed: false, detail: no }, text);
+    for (const [step, multiples, others] of cases) {
+      for (const text of [...multiples, ...others]) {
+        const detail = others.includes(text) ? `the answer must be multiple of ${step}` : null;
+        const graded = await thread.grade(
+          { type: "json_schema", schema: { multipleOf: step } },
+          text,
+        );
+        assert.deepEqual(graded, { kind: "judged", passed: detail === null, detail }, text);
+      }
     }
   });
 });

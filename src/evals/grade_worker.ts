@@ -5,7 +5,7 @@
  */
 import { createContext, Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv, type ErrorObject, type FuncKeywordDefinition, str, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseExactly } from "../base/exact_json.ts";
 import { type GradeQuestion, gradeReady, type GradeResult } from "./grade_protocol.ts";
@@ -21,9 +21,37 @@ const options = {
   inlineRefs: false,
   // All objects inherit `constructor` and a few more names: without this they count as properties.
   ownProperties: true,
-  // 19.99 / 0.01 is 1998.9999999999998, so a quotient this close (10^-6) to a whole number is one.
-  multipleOfPrecision: 6,
 } as const;
+
+/** In place of Ajv's, which divides: 19.99 / 0.01 is 1998.9999999999998. */
+const multipleOf = {
+  keyword: "multipleOf",
+  type: "number",
+  schemaType: "number",
+  compile: (step: number) => (value: number) => isMultiple(value, step),
+  error: { message: ({ schemaCode }) => str`must be multiple of ${schemaCode}` },
+} satisfies FuncKeywordDefinition;
+
+/** Compares the numbers as decimals, which they were written as. */
+function isMultiple(value: number, step: number): boolean {
+  const [one, other] = [decimalOf(value), decimalOf(step)];
+  const scale = Math.max(one.scale, other.scale);
+  const scaled = (decimal: Decimal) => decimal.digits * 10n ** BigInt(scale - decimal.scale);
+  return scaled(one) % scaled(other) === 0n;
+}
+
+/** `digits` / 10^`scale`. */
+interface Decimal {
+  digits: bigint;
+  scale: number;
+}
+
+function decimalOf(value: number): Decimal {
+  const [mantissa = "", exponent = "0"] = String(value).split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  return { digits: BigInt(whole + fraction), scale: fraction.length - Number(exponent) };
+}
+
 /**
  * Terminating a thread doesn't interrupt running code; a script's timeout does, patterns included.
  */
@@ -103,6 +131,7 @@ class Grader {
       throw new Error(`schema is invalid: ${existing.errorsText()}`);
     }
     const ajv = new (isCurrent ? Ajv2020 : Ajv)({ ...options, validateSchema: false });
+    ajv.removeKeyword(multipleOf.keyword).addKeyword(multipleOf);
     const validate = ajv.compile(value);
     // An asynchronous validator would return a promise, which is always truthy.
     if ("$async" in validate) throw new Error("asynchronous schemas are not supported");
