@@ -143,6 +143,12 @@ function limits(interval: Interval | undefined) {
   return { low95: interval?.low95 ?? null, high95: interval?.high95 ?? null };
 }
 
+/**
+ * The most types and labels that a report lists, since each order could be posted as a label of its
+ * own. The others are one sum, or two: revenue is apart.
+ */
+export const maxListed = 1_000;
+
 /** Type and label of the sum of all outcomes whose own type and label aren't listed. */
 export const otherOutcomes = "(others)";
 
@@ -250,7 +256,10 @@ export function outcomeWarnings(sums: FigureSums, figures: CohortFigures): strin
   if (misspelt) {
     warnings.push(`revenue_spelling: '${misspelt.type}' counts as conversions, not as 'revenue'.`);
   }
-  if (sums.outcomes.some(({ label }) => label === otherOutcomes)) {
+  // A caller may use the label, too.
+  if (
+    sums.outcomes.length > maxListed && sums.outcomes.some(({ label }) => label === otherOutcomes)
+  ) {
     warnings.push(
       `many_labels: there are too many types and labels to list; the rest is summed as '${otherOutcomes}'.`,
     );

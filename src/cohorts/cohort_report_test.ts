@@ -128,6 +128,17 @@ Deno.test("corrections below nothing, and a misspelt revenue, are pointed out", 
   ]);
 });
 
+Deno.test("'(others)' is pointed out as a sum, but not as a caller's own label", () => {
+  for (const listed of [0, 1_000]) {
+    const outcomes = Array.from({ length: listed }, (_, at) => outcome("clicks", [1], `a ${at}`));
+    const body = bodyOf(
+      cohort(Array(30).fill(1), [outcome("clicks", [2], "(others)"), ...outcomes]),
+    );
+    const names = body.warnings.map((one) => one.split(":")[0]);
+    assert.deepEqual(names, listed === 0 ? [] : ["many_labels"]);
+  }
+});
+
 Deno.test("what corrections leave next to nothing of has figures without an interval", () => {
   const left = cohort([1, 2, 3], [outcome("signups", [1, -0.999999999])]);
   const refunded = cohort([1, 2, 3], [outcome("revenue", [100, -99.99]), outcome("clicks", [2])]);

@@ -1,12 +1,6 @@
-import { otherOutcomes } from "../cohort_report.ts";
+import { maxListed, otherOutcomes } from "../cohort_report.ts";
 import type { OutcomeSum } from "../cohort.ts";
 import type { SqlRow } from "../../database/database.ts";
-
-/**
- * The most types and labels that a report lists, since each order could be posted as a label of its
- * own. The others are one sum, or two: revenue is apart.
- */
-const maxListed = 1_000;
 
 /** SQL that sums outcomes by cohort, type and label, with those listed that have the most items. */
 export function sumsByLabel(from: string): string {
