@@ -22,6 +22,7 @@ import { dialects } from "../dialects/text/mod.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { heldUpMs, type Recorder } from "../records/recorder.ts";
 import { createReplayedWriter } from "../records/replayed_calls.ts";
+import { createCallJournal } from "../records/journal/call_journal.ts";
 import type { WriteReplayed } from "../records/journal/recovery.ts";
 import { reasonOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
@@ -159,10 +160,10 @@ export function createServices(
   const { records, storedResponses, responseCache, idempotency, exports, erasure } = recording;
   const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
-    ...{ dialects, storedResponses, responseCache, journal, clock, log, newId },
+    ...{ dialects, storedResponses, responseCache, clock, log, newId, lookups: core.lookups },
+    journal: createCallJournal(journal, core.erasureIndex.covers),
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
     ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds },
-    lookups: core.lookups,
   });
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
