@@ -25,8 +25,8 @@ interface RefusedPlan {
 
 /**
  * Returns the request without what the vendor refused: an addition of ours, or reasoning that another
- * vendor sealed. Undefined where the refusal is about the caller's own part. A large request is
- * parsed and written in turns, as the caller's was.
+ * vendor sealed or whose answer was cut. Undefined where the refusal is about the caller's own part.
+ * A large request is parsed and written in turns, as the caller's was.
  */
 export async function askedWithoutRefused(
   { plan, streams, step }: RefusedPlan,
@@ -58,14 +58,14 @@ export async function leftOutOf(
   asked: AskedRequest,
   refusal: string,
   { upstream, sameDialect, step }: {
-    upstream: Pick<Dialect, "withoutRefused" | "refusesSeal">;
+    upstream: Pick<Dialect, "withoutRefused" | "refusesReasoning">;
     sameDialect: boolean;
     step: Step;
   },
 ): Promise<AskedRequest | undefined> {
   if (!upstream.withoutRefused) return undefined;
   // Settings and fields of a request that is passed on are the caller's.
-  if (sameDialect && upstream.refusesSeal?.(refusal) !== true) return undefined;
+  if (sameDialect && upstream.refusesReasoning?.(refusal) !== true) return undefined;
   const request = await step.inSteps(() => parsing(asked.text)) as JsonRecord;
   const plain = upstream.withoutRefused(request, refusal);
   if (!plain) return undefined;

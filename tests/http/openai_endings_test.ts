@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import {
+import OpenAI, {
   APIConnectionError,
   APIError,
   AuthenticationError,
@@ -267,6 +267,29 @@ Deno.test("openai library: a cut stream throws, and is never taken for a complet
     assert.ok(thrown instanceof APIError && !(thrown instanceof APIConnectionError), word);
     assert.equal(finish, null, word);
   }
+});
+
+Deno.test("openai library: a conversation goes on after a stream that broke off amid its answer", async () => {
+  const { responses } = openai(service());
+  const body = {
+    model: "openai/gpt-5-mini",
+    reasoning: { effort: "low" as const },
+    include: ["reasoning.encrypted_content" as const],
+  };
+  type Item = OpenAI.Responses.ResponseInputItem;
+  const input: Item[] = [{ role: "user", content: "[midstream-error] Hi" }];
+  // As Codex does: what was complete is in the next request, and no message follows the reasoning.
+  await assert.rejects(async () => {
+    for await (const event of await responses.create({ ...body, input, stream: true })) {
+      if (event.type === "response.output_item.done") input.push(event.item as Item);
+    }
+  }, APIError);
+  assert.equal((input.at(-1) as { type?: string }).type, "reasoning");
+  input.push({ role: "user", content: "Go on." });
+  const { status } = await responses.create({ ...body, input });
+  assert.equal(status, "completed");
+  const { attempts } = (await service().rows()).at(-1)!;
+  assert.equal((attempts as unknown[] | null)?.length, 2, "the first was refused");
 });
 
 async function nextCall(vendor: ReturnType<typeof service>["vendor"]) {

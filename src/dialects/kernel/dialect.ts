@@ -170,8 +170,8 @@ interface OptionalForms {
    * the refusal's text; undefined if the refusal has another cause.
    */
   withoutRefused?(request: JsonRecord, refusal: string): PlainRequest | undefined;
-  /** Whether a vendor refused sealed reasoning because another one sealed it. */
-  refusesSeal?(refusal: string): boolean;
+  /** Whether a vendor refused reasoning in the conversation: another's, or that of a cut answer. */
+  refusesReasoning?(refusal: string): boolean;
   /** For a dialect with background calls: the caller disconnects and fetches the answer later. */
   readonly background?: BackgroundForm;
   /** For a dialect whose clients compare the answer's model with the requested one. */

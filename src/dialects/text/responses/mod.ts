@@ -12,7 +12,7 @@ import { asksForSummary } from "./conversation/summary.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
-import { fitToModel, refusesSeal, upstreamPath, withoutRefused } from "./models.ts";
+import { fitToModel, refusesReasoning, upstreamPath, withoutRefused } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import { hasExtensions } from "./request/offered_tools.ts";
@@ -69,7 +69,7 @@ const create: Dialect = {
   wholeOf: finalResponse,
   fitToModel,
   withoutRefused,
-  refusesSeal,
+  refusesReasoning,
 };
 
 /** Responses: OpenAI's second API. The state between calls is in `conversation/state.ts`. */

@@ -1,6 +1,6 @@
 import type { PlainRequest } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
-import { withoutReasoning } from "./conversation/state.ts";
+import { withoutCutReasoning, withoutReasoning } from "./conversation/state.ts";
 
 /** The same path for every model. */
 export function upstreamPath(): string {
@@ -44,12 +44,22 @@ export function withoutRefused(
     return { request: { ...request, include: others }, cause: ofSealed };
   }
   // Nothing to remember for other conversations.
-  if (refusesSeal(refusal)) {
+  if (refusesReasoning(refusal)) {
     const input = recordsIn(request.input);
-    const plain = withoutReasoning(input);
+    const plain = refusesCut(refusal) ? withoutCutReasoning(input) : withoutReasoning(input);
     if (plain.length < input.length) return { request: { ...request, input: plain } };
   }
   return undefined;
+}
+
+/** Whether the refusal is about reasoning in the conversation: a stranger's, or a cut answer's. */
+export function refusesReasoning(refusal: string): boolean {
+  return refusesSeal(refusal) || refusesCut(refusal);
+}
+
+/** Whether the refusal is about reasoning that nothing of its answer follows. */
+function refusesCut(refusal: string): boolean {
+  return /without its required following item/i.test(refusal);
 }
 
 /**
@@ -57,7 +67,7 @@ export function withoutRefused(
  * says "Could not decrypt the provided encrypted_content" (Wei-Shaw/sub2api#4535) or speaks of a
  * compaction blob (chenyme/grok2api#688).
  */
-export function refusesSeal(refusal: string): boolean {
+function refusesSeal(refusal: string): boolean {
   if (/could not decode the compaction blob/i.test(refusal)) return true;
   return /encrypted.content/i.test(refusal) &&
     /could not (?:be|decrypt)|invalid_encrypted/i.test(refusal);

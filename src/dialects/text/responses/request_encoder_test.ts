@@ -167,6 +167,25 @@ Deno.test("reasoning that another vendor sealed is left out once it is refused",
   }
 });
 
+Deno.test("reasoning of a cut answer is left out once it is refused, and no other", () => {
+  const refusal =
+    "Item 'rs_2' of type 'reasoning' was provided without its required following item.";
+  const reasoning = (id: string) => ({
+    type: "reasoning",
+    id,
+    summary: [],
+    encrypted_content: "V",
+  });
+  const said = { type: "message", id: "msg_1", role: "assistant", content: [] };
+  const asked = { role: "user", content: "Go on." };
+  const whole = [asked, reasoning("rs_1"), said, asked];
+  for (const after of [[], [asked]]) {
+    const plain = withoutRefused({ input: [...whole, reasoning("rs_2"), ...after] }, refusal);
+    assert.deepEqual(plain, { request: { input: [...whole, ...after] } });
+    assert.equal(withoutRefused(plain!.request, refusal), undefined);
+  }
+});
+
 Deno.test("calls are items of their own, outputs come before the user's words", () => {
   const items = inputOf([
     { role: "user", parts: [hi], path: "m" },
