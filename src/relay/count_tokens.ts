@@ -174,7 +174,7 @@ async function withConversation(
   if (body === counted) return of;
   // The conversation replaces the field that names it.
   const { [dialect.conversation!.previousField]: _, ...whole } = body as Record<string, unknown>;
-  const itsCaller = callerFor(caller, continued.bodyText);
+  const itsCaller = callerFor(caller, continued.bodyText.length);
   const { step = runAtOnce } = itsCaller;
   const plain = await step(() => withoutTags(whole, dialect.readRequest(whole).tagBlocks));
   return { ...of, caller: itsCaller, plain };

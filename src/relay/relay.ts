@@ -179,9 +179,11 @@ async function planText(
   );
   // A lack of credit refuses the call even if another candidate needs nothing fetched.
   await authorized;
-  const longest = candidates.map(({ continued }) => continued.bodyText)
-    .reduce((one, other) => one.length >= other.length ? one : other);
-  const caller = callerFor(request.caller, longest);
+  const units = candidates.reduce(
+    (longest, { continued }) => Math.max(longest, continued.bodyText.length),
+    0,
+  );
+  const caller = callerFor(request.caller, units);
   const { step = runAtOnce } = caller;
   const counted = step.isHeavy
     ? await releaseBodies(request, candidates.map(({ continued }) => continued.body), step)
@@ -281,7 +283,7 @@ async function planFor(
     sealedBy: isManaged && hasDialect ? target.vendor.label : undefined,
     mayBeVendors: !isManaged && hasDialect,
   });
-  const caller = callerFor(request.caller, continued.bodyText);
+  const caller = callerFor(request.caller, continued.bodyText.length);
   const { step = runAtOnce } = caller;
   const isContinued = continued.body !== request.body;
   const facts = !isContinued

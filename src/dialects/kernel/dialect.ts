@@ -330,16 +330,17 @@ export interface Conversation {
   referencedIds(body: unknown): readonly string[];
   /** Ids of the items in an answer, which later requests may refer to. */
   itemIds(answer: unknown): readonly string[];
-  /** The request with its references replaced by items of these answers. */
-  resolve(request: BodyAndText, answers: readonly unknown[]): BodyAndText;
+  /** The request with its references replaced by items of these answers. Absent: it has none. */
+  resolve?(request: BodyAndText, answers: readonly unknown[]): Steps<BodyAndText>;
   /** Ids of the reasoning among these items that isn't sealed. */
   unsealedIds(items: unknown): readonly string[];
   /** The items with their reasoning sealed, as `find` returns it for an id. */
   sealItems(items: unknown, find: (id: string) => string | undefined): unknown;
   /**
    * The request with the reasoning in its input sealed; reasoning unknown to `find` is left out.
+   * Absent: reasoning is never sealed.
    */
-  sealInput(request: BodyAndText, find: (id: string) => string | undefined): BodyAndText;
+  sealInput?(request: BodyAndText, find: (id: string) => string | undefined): Steps<BodyAndText>;
   /** The request with the stored conversation before it. */
   continueFrom(
     request: BodyAndText & {

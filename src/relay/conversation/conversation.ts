@@ -44,30 +44,31 @@ export async function continueConversation(
   const lookup = { caller, account, store, seals, mayBeVendors, isUnrecorded };
   const continued = await withPrevious(conversation, request, lookup);
   const whole = await withItems(conversation, continued, lookup);
+  const { step = runAtOnce } = callerFor(caller, whole.bodyText.length);
   if (whole.body !== request.body && whole.bodyText.length > heavyUnits) {
     // Each turn of the conversation may have a few.
-    const { step = runAtOnce } = callerFor(caller, whole.bodyText);
     await step.inSteps(() => refuseLongIdentifiers(whole.body));
   }
-  if (sealedBy === undefined) return whole;
+  if (sealedBy === undefined || !conversation.sealInput) return whole;
   // The vendor stores nothing, so items that the caller sends back are sealed too.
   const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
-  return { ...whole, ...conversation.sealInput(whole, await seals(own)) };
+  const find = await seals(own);
+  return { ...whole, ...await step.inSteps(() => conversation.sealInput!(whole, find)) };
 }
 
 /**
- * The caller for work on a body. Where an earlier conversation makes a small one large, the work
- * runs in turns with other calls.
+ * The caller for work on a body of so many UTF-16 units. Where an earlier conversation makes a small
+ * one large, the work runs in turns with other calls.
  */
-export function callerFor(caller: CallContext, bodyText: string): CallContext {
+export function callerFor(caller: CallContext, units: number): CallContext {
   const { step = runAtOnce, heavyStep } = caller;
-  const isSmall = step.isHeavy || bodyText.length <= heavyUnits;
+  const isSmall = step.isHeavy || units <= heavyUnits;
   return isSmall || !heavyStep ? caller : { ...caller, step: heavyStep() };
 }
 
 async function parsed(caller: CallContext, text: string): Promise<unknown> {
   if (text.length <= heavyUnits) return parseExactly(text);
-  const { step = runAtOnce } = callerFor(caller, text);
+  const { step = runAtOnce } = callerFor(caller, text.length);
   return await step.inSteps(() => parsing(text));
 }
 
@@ -140,7 +141,7 @@ async function withPrevious(
   const inputItems = await parsed(caller, previous.inputItemsText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const sealOf = await seals(unsealed);
-  const { step = runAtOnce } = callerFor(caller, previous.inputItemsText);
+  const { step = runAtOnce } = callerFor(caller, previous.inputItemsText.length);
   const continued = await step.inSteps(() =>
     conversation.continueFrom({
       ...withoutOwnTags(conversation, { body, bodyText, tagBlocks }),
@@ -215,7 +216,7 @@ async function withItems(
   { caller, account, store, seals }: LookupDeps,
 ): Promise<ContinuedRequest> {
   const wanted = conversation.referencedIds(request.body);
-  if (wanted.length === 0) return request;
+  if (wanted.length === 0 || !conversation.resolve) return request;
   let missing: string | undefined;
   const findAll = async () => {
     const some = await store.findByItems(account, wanted);
@@ -227,10 +228,13 @@ async function withItems(
   if (found === undefined) {
     throw invalidValue("input", `no stored item has the id '${missing?.slice(0, 100)}'`);
   }
-  const answers = found.map((response): unknown => parseExactly(response.answerText));
+  const answers: unknown[] = [];
+  for (const { answerText } of found) answers.push(await parsed(caller, answerText));
   const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));
   const sealed = answers.map((answer) => conversation.sealItems(answer, find));
-  const resolved = conversation.resolve(request, sealed);
+  const units = found.reduce((sum, { answerText }) => sum + answerText.length, 0);
+  const { step = runAtOnce } = callerFor(caller, units + request.bodyText.length);
+  const resolved = await step.inSteps(() => conversation.resolve!(request, sealed));
   // Only the answers of these calls are used, not what they continued.
   const taken = found.map(({ transactionId }) => transactionId);
   return { ...resolved, sources: [...new Set([...request.sources, ...taken])] };

@@ -67,6 +67,23 @@ Deno.test("a turn's own tag lines don't become a part of the conversation", asyn
   }
 });
 
+/** A caller, and how many turns its work has taken. */
+function countingCaller() {
+  const counted = { turns: 0 };
+  const heavyStep = (): Step =>
+    Object.assign(<T>(job: () => T) => runAtOnce(job), {
+      isHeavy: true,
+      inSteps: async <T>(job: () => Steps<T>) => {
+        const steps = job();
+        for (let made = steps.next();; made = steps.next(), counted.turns++) {
+          if (made.done) return await made.value;
+        }
+      },
+    });
+  const principal = { account: { id: 1 }, key: {} };
+  return { counted, caller: { header: () => undefined, principal, heavyStep } };
+}
+
 Deno.test("a small request that continues a large conversation runs in turns", async () => {
   const item = { role: "user", content: "a\n".repeat(600_000) };
   const answer = { id: "resp_1", status: "completed", output: [] };
@@ -78,19 +95,7 @@ Deno.test("a small request that continues a large conversation runs in turns", a
         answerText: JSON.stringify(answer),
       }),
   } as Partial<StoredResponseStore> as StoredResponseStore;
-  let turns = 0;
-  const heavyStep = (): Step =>
-    Object.assign(<T>(job: () => T) => runAtOnce(job), {
-      isHeavy: true,
-      inSteps: async <T>(job: () => Steps<T>) => {
-        const steps = job();
-        for (let made = steps.next();; made = steps.next(), turns++) {
-          if (made.done) return await made.value;
-        }
-      },
-    });
-  const principal = { account: { id: 1 }, key: {} };
-  const caller = { header: () => undefined, principal, heavyStep };
+  const { caller, counted } = countingCaller();
   const body = { model: "m", previous_response_id: "resp_1", input: [{ role: "user" }] };
   const request = { caller, dialect: responses, body, bodyText: JSON.stringify(body) };
   const continued = await continueConversation(
@@ -100,9 +105,31 @@ Deno.test("a small request that continues a large conversation runs in turns", a
   const { input } = JSON.parse(continued.bodyText);
   assert.deepEqual(input, [item, { role: "user" }]);
   // It is parsed, written and looked through.
-  assert.ok(turns > 15, `${turns} turns`);
-  assert.equal(callerFor(caller as never, continued.bodyText).step?.isHeavy, true);
-  assert.equal(callerFor(caller as never, request.bodyText), caller);
+  assert.ok(counted.turns > 15, `${counted.turns} turns`);
+  assert.equal(callerFor(caller as never, continued.bodyText.length).step?.isHeavy, true);
+  assert.equal(callerFor(caller as never, request.bodyText.length), caller);
+});
+
+Deno.test("a small request that refers to items of large answers runs in turns", async () => {
+  const output = [1, 2].map((id) => ({
+    ...{ type: "message", id: `msg_${id}`, role: "assistant" },
+    content: [{ type: "output_text", text: "a\n".repeat(600_000) }],
+  }));
+  const store = {
+    findByItems: () =>
+      Promise.resolve(output.map((item, at) => ({
+        ...{ transactionId: `t${at}`, itemIds: [item.id], sources: [] },
+        answerText: JSON.stringify({ id: `resp_${at}`, status: "completed", output: [item] }),
+      }))),
+  } as never;
+  const { caller, counted } = countingCaller();
+  const input = output.map(({ id }) => ({ type: "item_reference", id }));
+  const body = { model: "m", input };
+  const request = { caller, dialect: responses, body, bodyText: JSON.stringify(body) };
+  const continued = await continueConversation({ ...request, tagBlocks: [] } as never, store);
+  assert.deepEqual(JSON.parse(continued.bodyText).input, output);
+  // Each answer is parsed, the items are written and looked through.
+  assert.ok(counted.turns > 45, `${counted.turns} turns`);
 });
 
 type Json = Record<string, unknown>;

@@ -59,10 +59,8 @@ export const conversation: Conversation = {
 
   referencedIds: () => [],
   itemIds: () => [],
-  resolve: (request) => request,
   unsealedIds: () => [],
   sealItems: (items) => items,
-  sealInput: (request) => request,
 
   *continueFrom({ body, bodyText, inputItems: [first, ...earlier], answer }) {
     const request = body as JsonRecord;

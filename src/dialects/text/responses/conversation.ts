@@ -5,7 +5,7 @@ import {
   splice,
   type TextRange,
 } from "../../../base/json_text.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { rewriteItems, writeJson } from "../../../base/write_json.ts";
 import { missingField } from "../../../shared/fault.ts";
 import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
@@ -58,20 +58,20 @@ export const conversation: Conversation = {
     return { ...items, output: sealItems(items.output, find) };
   },
 
-  sealInput({ body, bodyText }, find) {
+  *sealInput({ body, bodyText }, find) {
     const items = isRecord(body) && Array.isArray(body.input) ? body.input : [];
     if (!items.some(isUnsealed)) return { body, bodyText };
     const sealed = sealItems(items, find).filter(isRecord);
-    return withInput({ body, bodyText }, withoutUnsealedReasoning(sealed));
+    return yield* withInput({ body, bodyText }, withoutUnsealedReasoning(sealed));
   },
 
-  resolve({ body, bodyText }, answers) {
+  *resolve({ body, bodyText }, answers) {
     const items = new Map(
       answers.flatMap((answer) => storedOutput(answer)?.output ?? [])
         .map((item) => [asString(item.id), item]),
     );
     const resolved = resolveReferences(inputItems(body), (id) => items.get(id));
-    return withInput({ body, bodyText }, withoutUnsealedReasoning(resolved));
+    return yield* withInput({ body, bodyText }, withoutUnsealedReasoning(resolved));
   },
 
   *continueFrom({ body, bodyText, inputItems: stored, answer }) {
@@ -86,10 +86,10 @@ export const conversation: Conversation = {
   },
 };
 
-function withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): BodyAndText {
+function* withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): Steps<BodyAndText> {
   const request = body as JsonRecord;
   const range = locate(bodyText, ["input"]) as TextRange;
-  const text = finish(rewriteItems(bodyText, range, request.input as Item[], input));
+  const text = yield* rewriteItems(bodyText, range, request.input as Item[], input);
   return {
     body: { ...request, input },
     bodyText: splice(bodyText, [{ ...range, text }]),

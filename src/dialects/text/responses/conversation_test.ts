@@ -92,7 +92,7 @@ Deno.test("items that a request only names are put in their place, in value and 
   const body: unknown = JSON.parse(bodyText);
   assert.deepEqual(conversation.referencedIds(body), ["fc_1", "x"]);
   assert.deepEqual(conversation.itemIds(answer), ["fc_1"]);
-  const resolved = conversation.resolve({ body, bodyText }, [answer]);
+  const resolved = finish(conversation.resolve!({ body, bodyText }, [answer]));
   assert.deepEqual((resolved.body as { input: unknown[] }).input, [call, { id: "x" }]);
   assert.deepEqual(JSON.parse(resolved.bodyText), resolved.body);
   assert.ok(resolved.bodyText.endsWith('"y":1.0}'));
@@ -117,6 +117,6 @@ Deno.test("items in which nothing is sealed or resolved keep their text", () => 
   const answer = { id: "resp_1", output: [JSON.parse(sealed)] };
   const reference = '{"type":"item_reference","id":"rs_1"}';
   const { bodyText } = request(sealed);
-  assert.equal(conversation.sealInput(request(thought), () => "S").bodyText, bodyText);
-  assert.equal(conversation.resolve(request(reference), [answer]).bodyText, bodyText);
+  assert.equal(finish(conversation.sealInput!(request(thought), () => "S")).bodyText, bodyText);
+  assert.equal(finish(conversation.resolve!(request(reference), [answer])).bodyText, bodyText);
 });
