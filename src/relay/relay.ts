@@ -179,9 +179,10 @@ async function planText(
   );
   // A lack of credit refuses the call even if another candidate needs nothing fetched.
   await authorized;
+  // Bodies share their members, so all are released or none; a small one is needed to plan again.
   const units = candidates.reduce(
-    (longest, { continued }) => Math.max(longest, continued.bodyText.length),
-    0,
+    (shortest, { continued }) => Math.min(shortest, continued.bodyText.length),
+    Infinity,
   );
   const caller = callerFor(request.caller, units);
   const { step = runAtOnce } = caller;

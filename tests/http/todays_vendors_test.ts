@@ -2,6 +2,7 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import assert from "@std/assert";
+import { callControl } from "../../src/admin/control.ts";
 import type { FakeExchange } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
 import {
@@ -441,4 +442,33 @@ Deno.test("after another vendor's call Gemini 3 gets the placeholder of a signat
     const marked = { ...called, parts: [{ ...call, thoughtSignature }] };
     assert.deepEqual(JSON.parse(world().last().body).contents, [hi, marked, contents[2]]);
   }
+});
+
+Deno.test("a long conversation reaches the other endpoint, too, where sealed reasoning makes it heavy for a fallback", async () => {
+  const reasoning = {
+    ...{ type: "reasoning", id: "rs_1", summary: [] },
+    encrypted_content: "E".repeat(600_000),
+  };
+  const output = [reasoning, ...responsesAnswer.output];
+  world().play((exchange) => {
+    const { path } = exchange.request;
+    if (!path.endsWith("/responses")) return answered(exchange);
+    if (!path.startsWith("/a/")) return exchange.answer(200, { ...responsesAnswer, output });
+    return exchange.answer(404, { error: { message: "Not found", code: 404 } });
+  });
+  const { dataDir } = world();
+  const set = ["vendor-key", "set", "--vendor", "vendor-a"];
+  await callControl(dataDir, set, "hf_ofTheAccount1");
+  const fallback = "vendor-b/gpt-5-mini";
+  const ask = async (body: object, headers?: Record<string, string>) =>
+    await (await world().post("/chat/v1/responses", body, headers)).json();
+  const first = await ask({ model: fallback, input: "w ".repeat(300_000) });
+  const model = "vendor-a/openai/gpt-oss-120b";
+  const next = { model, input: "Go on.", previous_response_id: first.id };
+  const second = await ask(next, { "x-fallback-models": fallback });
+  assert.equal(second.status, "completed", JSON.stringify(second).slice(0, 300));
+  const { path, body } = world().last();
+  assert.deepEqual([path, JSON.parse(body).messages.length], ["/a/chat/completions", 3]);
+  await world().admin("vendor-key", "remove", "--vendor", "vendor-a");
+  world().play();
 });
