@@ -442,6 +442,15 @@ async function member(owner: BrowserClient, role: string, email: string): Promis
   return browser;
 }
 
+Deno.test("a message of parts that the service doesn't know says so", async () => {
+  const owner = await world().owner();
+  const { text } = await owner.get(`${list}/${await call([{ type: "input_text", text: "Hi" }])}`);
+  assert.match(
+    text,
+    /User<\/p><div class="turn-parts"><p class="muted">No content that can be shown/,
+  );
+});
+
 Deno.test("an answer that broke off has no reason to have ended, whatever its dialect", async () => {
   const owner = await world().owner();
   const words = "[cut] [long:20]";

@@ -144,6 +144,7 @@ function Turn({ turn, media }: WithMedia & { turn: ShownTurn }) {
       </p>
       <div class="turn-parts">
         <Parts parts={turn.parts} media={media} />
+        {turn.parts.length === 0 ? <p class="muted">No content that can be shown.</p> : null}
       </div>
     </li>
   );
