@@ -39,6 +39,25 @@ for (const caller of names) {
     }
   });
 
+  Deno.test(`a whole answer is written in steps as the stream of a ${caller} caller, within the same limit`, () => {
+    const vendor = names.find((name) => name !== caller)!;
+    const plan = planOf({ vendor, caller, streams: true });
+    const stepsOf = (text: string, blocks: number) => {
+      const events = Array.from({ length: blocks }, (_, block): CanonicalEvent[] => [
+        { type: "block-start", choice: 0, block, content: { kind: "text" } },
+        { type: "block-delta", choice: 0, block, text },
+        { type: "block-end", choice: 0, block },
+      ]).flat();
+      const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
+      const steps = plan.whole(answer);
+      let count = 1;
+      while (!steps.next().done) count++;
+      return count;
+    };
+    assert.ok(stepsOf("x", 100) >= 300);
+    assert.throws(() => stepsOf(piece + piece + "A", 1), { code: "upstream_invalid_response" });
+  });
+
   Deno.test(`a translated stream to a ${caller} caller has no more blocks than a whole answer`, () => {
     const vendor = names.find((name) => name !== caller)!;
     const stream = planOf({ vendor, caller }).stream();

@@ -94,15 +94,24 @@ function* translateWhole(
   if (asksForSummary) requireSummary(answer, asksForSummary);
   const encoded = encode(answer);
   const text = bytes.length > heavyUnits ? yield* writeJson(encoded) : JSON.stringify(encoded);
-  const sent = call.streams ? asStream(call, undone) : { body: text };
+  const sent = call.streams ? yield* asStream(call, undone) : { body: text };
   const recorded = call.dialect.withoutRepeated?.(text) ?? text;
   return { contentType: "application/json", ...sent, text: recorded, events: undone };
 }
 
 /** Encodes an answer that came whole as the stream that the caller asked for. */
-function asStream(call: TranslationCall, events: readonly CanonicalEvent[]) {
+function* asStream(
+  call: TranslationCall,
+  events: readonly CanonicalEvent[],
+): Steps<Pick<WholeAnswer, "body" | "contentType">> {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
-  const texts = events.map((event) => encoder.encode(event));
+  const pieces = new PieceLimit();
+  const texts: string[] = [];
+  for (const event of events) {
+    pieces.check(event);
+    texts.push(encoder.encode(event));
+    yield;
+  }
   return {
     body: texts.join("") + encoder.end(),
     contentType: encoder.contentType ?? eventStream,
@@ -124,30 +133,41 @@ const maxPieceChars = 8 * 1024 * 1024;
 /** An event that waits takes room even if it is empty. */
 const charsOfEvent = 32;
 
+/** Throws `upstream_invalid_response` for text that comes in too long a piece. */
+class PieceLimit {
+  /** Blocks whose pieces may be long. */
+  readonly #long = new Set<number>();
+
+  check(event: CanonicalEvent): void {
+    if (event.type === "block-start") {
+      const { kind } = event.content;
+      if (kind === "media" || kind === "vendor") this.#long.add(event.block);
+    } else if (event.type === "block-delta" && event.text.length > maxPieceChars) {
+      if (!this.#long.has(event.block)) throw tooLong();
+    }
+  }
+}
+
+function tooLong(): Fault {
+  return unreadableAnswer("a stream with more text than can be translated");
+}
+
 function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const ended = new Set<number>();
   let chars = 0;
   let blocks = 0;
   let citations = 0;
-  /** Blocks whose pieces may be long. */
-  const long = new Set<number>();
+  const pieces = new PieceLimit();
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
     for (const event of events) {
       chars += charsOfEvent + (event.type === "block-delta" ? event.text.length : 0);
-      if (event.type === "block-start") {
-        blocks++;
-        if (event.content.kind === "media" || event.content.kind === "vendor") {
-          long.add(event.block);
-        }
-      } else if (event.type === "citation") citations++;
-      const isLong = event.type === "block-delta" && event.text.length > maxPieceChars &&
-        !long.has(event.block);
-      if (isLong || chars > maxChars || blocks > maxBlocks || citations > maxCitations) {
-        throw unreadableAnswer("a stream with more text than can be translated");
-      }
+      if (event.type === "block-start") blocks++;
+      else if (event.type === "citation") citations++;
+      pieces.check(event);
+      if (chars > maxChars || blocks > maxBlocks || citations > maxCitations) throw tooLong();
       if (rewriter.keeps(event)) {
         undone.push(event);
         sent += encoder.encode(event);
