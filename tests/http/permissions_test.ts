@@ -164,6 +164,29 @@ Deno.test("a key with --models is 403 where a request names other models beside 
   }
 });
 
+Deno.test("a preset of OpenRouter needs the caller's own vendor key, and a key without a list", async () => {
+  const { key: any } = await service().createKey();
+  const { key: listed } = await service().createKey("--models", "openrouter/openai/gpt-5-mini");
+  const model = "openrouter/openai/gpt-5-mini";
+  const messages = { model, max_tokens: 9, messages: hello };
+  const own = service().simulators.vendors["vendor-f"].apiKey;
+  const calls: [path: string, body: Record<string, unknown>, credential: string, status: number][] =
+    [
+      ["/chat/v1/chat/completions", { model, messages: hello }, any, 400],
+      ["/chat/v1/responses", { model, input: "hi" }, any, 400],
+      ["/chat/v1/messages", messages, listed, 400],
+      ["/openrouter/v1/chat/completions", { model, messages: hello }, `${any};${own}`, 200],
+      ["/openrouter/v1/chat/completions", { model, messages: hello }, `${listed};${own}`, 403],
+    ];
+  for (const [path, body, credential, status] of calls) {
+    const authorization = `Bearer ${credential}`;
+    const answer = await service().post(path, { ...body, preset: "fast" }, { authorization });
+    const { error } = await answer.json();
+    assert.equal(answer.status, status, `${path}: ${JSON.stringify(error)}`);
+    if (status !== 200) assert.match(error.message, /^preset: /);
+  }
+});
+
 testScenarios(
   service,
   ["models", "plugins"].map((name) => ({

@@ -9,6 +9,7 @@ import {
   perUse,
   type ToolCost,
   unknownCost,
+  type VendorState,
 } from "./hosted.ts";
 import { asList, asString, isRecord, type JsonRecord } from "./json.ts";
 
@@ -23,7 +24,7 @@ const pluginCosts: Readonly<Record<string, ToolCost>> = {
 };
 
 /** Returns what an aggregator's own fields ask for, which it accepts in every dialect. */
-export function aggregatorTools({ plugins, models }: JsonRecord): HostedTool[] {
+export function aggregatorTools({ plugins, models, preset }: JsonRecord): HostedTool[] {
   for (const [name, list] of Object.entries({ plugins, models })) {
     if (asList(list).length <= maxEntries.others) continue;
     throw invalidValue(name, `expected at most ${maxEntries.others} items`);
@@ -35,7 +36,18 @@ export function aggregatorTools({ plugins, models }: JsonRecord): HostedTool[] {
       Object.hasOwn(pluginCosts, plugin.name) ? plugin : { ...plugin, cost: mayCallModels }
     ),
     ...alternatives(models),
+    ...presetIn(preset).map((path) => ({ path, name: path, cost: mayCallModels })),
   ];
+}
+
+/** Returns the state in an aggregator's account that its own fields name. */
+export function aggregatorState({ preset }: JsonRecord): VendorState[] {
+  return presetIn(preset).map((path) => ({ path }));
+}
+
+/** Settings stored in the account, among them models (openrouter.ai/docs/guides/features/presets). */
+function presetIn(preset: unknown): string[] {
+  return preset === undefined || preset === null || preset === "" ? [] : ["preset"];
 }
 
 /** Returns the tools of a list, each named by its member `key`. */

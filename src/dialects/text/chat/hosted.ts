@@ -1,4 +1,4 @@
-import { aggregatorTools, namedIn } from "../../kernel/aggregator.ts";
+import { aggregatorState, aggregatorTools, namedIn } from "../../kernel/aggregator.ts";
 import {
   type HostedTool,
   type HostedWork,
@@ -29,7 +29,7 @@ export function hostedWork(body: unknown): HostedWork {
       ...searches(request),
       ...aggregatorTools(request),
     ],
-    state: filesOf(request.messages),
+    state: [...aggregatorState(request), ...filesOf(request.messages)],
     ...(tier && { tier }),
     ...(fetchedTokens > 0 && { fetchedTokens }),
   };

@@ -1,4 +1,4 @@
-import { aggregatorTools } from "../../kernel/aggregator.ts";
+import { aggregatorState, aggregatorTools } from "../../kernel/aggregator.ts";
 import {
   costIn,
   type HostedTool,
@@ -57,7 +57,7 @@ export function hostedWork(body: unknown): HostedWork {
     return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
   });
   const tools = offered.map(({ tool, path }) => readTool(tool, path, includesCode));
-  const state: VendorState[] = [];
+  const state = aggregatorState(request);
   if (request.container !== null && request.container !== undefined) {
     state.push({ path: "container" });
   }

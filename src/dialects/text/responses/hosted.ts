@@ -1,4 +1,4 @@
-import { aggregatorTools } from "../../kernel/aggregator.ts";
+import { aggregatorState, aggregatorTools } from "../../kernel/aggregator.ts";
 import {
   costIn,
   type HostedTool,
@@ -52,7 +52,7 @@ export const defaultImageModel = "gpt-image-2.6-sunburst";
 export function hostedWork(body: unknown): HostedWork {
   const request = asRecord(body);
   const tools: HostedTool[] = [];
-  const state: VendorState[] = [];
+  const state = aggregatorState(request);
   for (const name of ["conversation", "prompt"]) {
     if (isSet(request[name])) state.push({ path: name });
   }
