@@ -147,9 +147,14 @@ export function withoutCutReasoning<One extends Item>(items: readonly One[]): On
   let isCut = true;
   return items.toReversed().filter(({ type, role }) => {
     if (type === "reasoning") return !isCut;
-    isCut = type === "agent_message" || (role !== undefined && role !== "assistant");
+    isCut = role === undefined ? isFromCaller(type) : role !== "assistant";
     return true;
   }).reverse();
+}
+
+/** Whether an item without a role is the caller's: another agent's message, or a tool's output. */
+function isFromCaller(type: unknown): boolean {
+  return type === "agent_message" || String(type).endsWith("_output");
 }
 
 /** Leaves out reasoning that was never sealed: it is useless to a vendor that stores nothing. */

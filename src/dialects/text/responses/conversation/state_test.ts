@@ -112,11 +112,14 @@ Deno.test("reasoning with which a cut answer ends is left out", () => {
     { input: inputItems({ input: "q" }), output: [sealed] },
     { input: inputItems({ input: "q2" }), output: [sealed] },
     { input: [{ type: "agent_message", content: [] }], output: [sealed, call] },
+    // The answer was cut after its call, whose output is no part of it.
+    { input: [output], output: [sealed, call, sealed] },
     { input: [output], output: [sealed, sealed] },
   ];
   const { input } = continueFrom(itemsOf(turns), { model: "m", input: "x" });
   assert.deepEqual((input as Item[]).map(({ type, role }) => role ?? type), [
     ...["user", "user", "agent_message"],
+    ...["reasoning", "function_call", "function_call_output"],
     ...["reasoning", "function_call", "function_call_output", "user"],
   ]);
 });
