@@ -46,7 +46,7 @@ const endpointOf: Readonly<Record<DialectName, RegExp>> = {
   responses: /\/responses(\/|$)/,
   // Methods of models, even unknown ones, and everything below `/v1beta`.
   generate: /:[a-zA-Z]+$|^(\/chat)?\/v1beta\//,
-  chat: /\/chat\/completions$/,
+  chat: /\/(chat\/completions|embeddings)$/,
 };
 
 const endpoints = Object.entries(endpointOf) as [DialectName, RegExp][];

@@ -82,6 +82,7 @@ Deno.test("official libraries read their own errors on paths that they share", (
   assert.equal(dialectFor("/v1/models/claude", version), "messages");
   assert.equal(dialectFor("/vendor-b/v1/models", version), "chat");
   assert.equal(dialectFor("/v1/chat/completions", version), "chat");
+  assert.equal(dialectFor("/chat/v1/embeddings", version), "chat");
   assert.equal(dialectFor("/chat/v1/files"), "chat");
   assert.equal(dialectFor("/chat/v1/files", { "x-goog-api-key": "k" }), "generate");
   assert.equal(dialectFor("/api/v1/files", version), "service");
