@@ -141,7 +141,8 @@ async function withPrevious(
   const inputItems = await parsed(caller, previous.inputItemsText);
   const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
   const sealOf = await seals(unsealed);
-  const { step = runAtOnce } = callerFor(caller, previous.inputItemsText.length);
+  const units = previous.inputItemsText.length + previous.answerText.length + bodyText.length;
+  const { step = runAtOnce } = callerFor(caller, units);
   const continued = await step.inSteps(() =>
     conversation.continueFrom({
       ...withoutOwnTags(conversation, { body, bodyText, tagBlocks }),

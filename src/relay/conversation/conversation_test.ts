@@ -85,29 +85,34 @@ function countingCaller() {
 }
 
 Deno.test("a small request that continues a large conversation runs in turns", async () => {
-  const item = { role: "user", content: "a\n".repeat(600_000) };
-  const answer = { id: "resp_1", status: "completed", output: [] };
-  const store = {
-    findResponse: () =>
-      Promise.resolve({
-        ...{ transactionId: "t1", responseId: "resp_1", itemIds: [], sources: [] },
-        inputItemsText: JSON.stringify([item]),
-        answerText: JSON.stringify(answer),
-      }),
-  } as Partial<StoredResponseStore> as StoredResponseStore;
-  const { caller, counted } = countingCaller();
-  const body = { model: "m", previous_response_id: "resp_1", input: [{ role: "user" }] };
-  const request = { caller, dialect: responses, body, bodyText: JSON.stringify(body) };
-  const continued = await continueConversation(
-    { ...request, tagBlocks: [] } as never,
-    store,
-  );
-  const { input } = JSON.parse(continued.bodyText);
-  assert.deepEqual(input, [item, { role: "user" }]);
-  // It is parsed, written and looked through.
-  assert.ok(counted.turns > 15, `${counted.turns} turns`);
-  assert.equal(callerFor(caller as never, continued.bodyText.length).step?.isHeavy, true);
-  assert.equal(callerFor(caller as never, request.bodyText.length), caller);
+  const text = "a\n".repeat(600_000);
+  const question = { role: "user", content: text };
+  const content = [{ type: "output_text", text }];
+  const said = { type: "message", role: "assistant", content };
+  for (const [asked, output] of [[[question], []], [[], [said]]]) {
+    const answer = { id: "resp_1", status: "completed", output };
+    const store = {
+      findResponse: () =>
+        Promise.resolve({
+          ...{ transactionId: "t1", responseId: "resp_1", itemIds: [], sources: [] },
+          inputItemsText: JSON.stringify(asked),
+          answerText: JSON.stringify(answer),
+        }),
+    } as Partial<StoredResponseStore> as StoredResponseStore;
+    const { caller, counted } = countingCaller();
+    const body = { model: "m", previous_response_id: "resp_1", input: [{ role: "user" }] };
+    const request = { caller, dialect: responses, body, bodyText: JSON.stringify(body) };
+    const continued = await continueConversation(
+      { ...request, tagBlocks: [] } as never,
+      store,
+    );
+    const { input } = JSON.parse(continued.bodyText);
+    assert.deepEqual(input, [...asked!, ...output!, { role: "user" }]);
+    // It is parsed, written and looked through.
+    assert.ok(counted.turns > 27, `${counted.turns} turns`);
+    assert.equal(callerFor(caller as never, continued.bodyText.length).step?.isHeavy, true);
+    assert.equal(callerFor(caller as never, request.bodyText.length), caller);
+  }
 });
 
 Deno.test("a small request that refers to items of large answers runs in turns", async () => {
