@@ -34,6 +34,7 @@ const multipleOf = {
 
 /** Compares the numbers as decimals, which they were written as. */
 function isMultiple(value: number, step: number): boolean {
+  if (!Number.isFinite(value)) return false;
   const [one, other] = [decimalOf(value), decimalOf(step)];
   const scale = Math.max(one.scale, other.scale);
   const scaled = (decimal: Decimal) => decimal.digits * 10n ** BigInt(scale - decimal.scale);
