@@ -226,6 +226,15 @@ Deno.test("a message with nothing but an unknown part is refused by the part's p
   }
 });
 
+Deno.test("a tool of OpenRouter's that is refused elsewhere is named, too", async () => {
+  const tools = [{ type: "openrouter:datetime" }];
+  const body = { model: "m", messages: [{ role: "user", content: "Go" }], tools };
+  const request = requestOf(body, 1, "managed", { dialect: "chat", vendor: "vendor-c" });
+  const message = /^tools\[0\]: the type 'openrouter:datetime' is unknown, or the vendor/;
+  const refused = { code: "unsupported_parameter", param: "tools[0]", message };
+  await assert.rejects(planCall(planDeps(), request), refused);
+});
+
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 function requestOf(
   body: { model: string },

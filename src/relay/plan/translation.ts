@@ -254,7 +254,7 @@ export function enforceTranslationMode(
 function whyRefused(refused: Loss | UnsupportedField): string {
   const isElement = refused.path.endsWith("]");
   const type = isElement && "value" in refused && isRecord(refused.value) && refused.value.type;
-  return typeof type === "string" && /^\w{1,64}$/.test(type)
+  return typeof type === "string" && /^[\w:-]{1,64}$/.test(type)
     ? `the type '${type}' is unknown, or the vendor of this model can't carry it`
     : "the vendor of this model can't carry this field";
 }
