@@ -138,7 +138,9 @@ async function triesPost({ page, service, heard }: Opened): Promise<void> {
   const path = "/chat/v1/chat/completions";
   await page.goto(`${service.baseUrl}/reference#tag/chat/POST${path}`);
   const tryIt = page.locator("button", { hasText: `(post ${path})` }).first();
-  const send = async () => {
+  const send = async (bodyText: string) => {
+    // A click before the form is filled with the example sends nothing.
+    await page.getByRole("dialog").getByText(bodyText).first().waitFor();
     const [answer] = await Promise.all([
       page.waitForResponse(service.baseUrl + path),
       page.getByRole("button", { name: /send/i }).last().click(),
@@ -147,7 +149,7 @@ async function triesPost({ page, service, heard }: Opened): Promise<void> {
   };
   await tryIt.click();
   await page.getByPlaceholder("Token").last().fill(service.key);
-  const whole = await send();
+  const whole = await send('"model"');
   assert.equal(whole.status(), 200);
   assert.equal(whole.request().postDataJSON().model, "vendor-b/gpt-5-mini");
   // A header that nobody filled in is not sent.
@@ -159,7 +161,7 @@ async function triesPost({ page, service, heard }: Opened): Promise<void> {
   await page.getByTestId("example-picker").first().click();
   await page.getByRole("option", { name: /streamed/i }).first().click();
   await tryIt.click();
-  const streamed = await send();
+  const streamed = await send('"stream"');
   assert.equal(streamed.request().postDataJSON().stream, true);
   assert.match(streamed.headers()["content-type"] ?? "", /^text\/event-stream/);
   await page.getByText("data: [DONE]").last().waitFor();
