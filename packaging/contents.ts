@@ -52,8 +52,8 @@ export const runFlags: readonly string[] = [
   "--deny-run",
   "--deny-ffi",
   "--deny-import",
-  // Why: docs/decisions.md, 0037, 0369, 0374, 0378 and 1395.
-  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--memory-reducer-delay-ms=300000,--invocation-count-for-maglev=200,--invocation-count-for-turbofan=1000,--expose-gc",
+  // Why: docs/decisions.md, 0037, 0369, 0374 and 0378.
+  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--memory-reducer-delay-ms=300000,--expose-gc",
 ];
 
 /**
