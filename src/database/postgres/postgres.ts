@@ -402,12 +402,14 @@ function sessionSettings(idleTransactionMs: number, statementMs: number, lockMs:
 
 /**
  * PostgreSQL 15 and 16 have no `transaction_timeout`. A commit that the server may lose would lose
- * records, since the journal drops what is committed; other levels are the operator's choice.
+ * records, since the journal drops what is committed; other levels are the operator's choice. Not
+ * read from `pg_settings`, which builds a row for each of 350 settings: a seventh of a session's start.
  */
 const conditionalSettings = `select
-    set_config(name, case name when 'transaction_timeout' then '0' else 'on' end, false)
-  from pg_settings where name = 'transaction_timeout'
-    or name = 'synchronous_commit' and setting = 'off'`;
+  case when current_setting('transaction_timeout', true) is not null
+    then set_config('transaction_timeout', '0', false) end,
+  case when current_setting('synchronous_commit') = 'off'
+    then set_config('synchronous_commit', 'on', false) end`;
 
 /** Moves the rows out of the result, which stays with its query: see `release`. */
 function takeAll(result: SqlRow[]): SqlRow[] {
