@@ -1,5 +1,6 @@
 import { cpSync } from "node:fs";
 import assert from "@std/assert";
+import { anyDatabase } from "../support/any_database.ts";
 import { type EchoVendor, startEchoVendor } from "../support/echo_vendor.ts";
 import { filesWith } from "../support/files_with.ts";
 import { createMigrated, databasesOfThisRun } from "../support/databases.ts";
@@ -50,8 +51,9 @@ async function until(check: () => Promise<boolean>, what: string): Promise<void>
 
 Deno.test("a call under way at its erasure and then at a kill -9 is not recorded by the next start", async () => {
   const DATA_DIR = temporaryDirectory("erased");
+  await using database = await anyDatabase();
   await using vendor = await startEchoVendor();
-  const env = { ...environment(vendor), DATA_DIR };
+  const env = { ...environment(vendor), ...database.env, DATA_DIR };
   const canary = `canary-${crypto.randomUUID()}`;
   const [journal, before] = [`${DATA_DIR}/journal`, temporaryDirectory("journal")];
   const release = vendor.hold("ann");
@@ -84,8 +86,9 @@ Deno.test("a call under way at its erasure and then at a kill -9 is not recorded
 
 Deno.test("a record that the store refused is erased after the start of a process that was down", async () => {
   const DATA_DIR = temporaryDirectory("refused");
+  await using database = await anyDatabase();
   await using vendor = await startEchoVendor();
-  const env = { ...environment(vendor), DATA_DIR };
+  const env = { ...environment(vendor), ...database.env, DATA_DIR };
   const createdAt = new Date();
   {
     await using service = await startTestService({ env });
