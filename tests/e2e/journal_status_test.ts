@@ -1,11 +1,13 @@
 import assert from "@std/assert";
+import { Secret } from "../../src/base/secret.ts";
 import { runAdminHere } from "../support/admin.ts";
+import { anyDatabase } from "../support/any_database.ts";
 import { openDatabase } from "../../src/database/open.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { interaction } from "../store/samples.ts";
 import { ensureMigrated } from "../support/new_database.ts";
-import { startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const fields = [
@@ -55,19 +57,14 @@ Deno.test("journal status reports a running server, files alone, and nothing, an
     /No server answers[^]*Waiting for the database: at most 2 records,/,
   );
 
-  // The account that the calls belong to.
-  await ensureMigrated(dataDir);
-  const database = await openDatabase(undefined, dataDir);
-  const limits = { tier: "free", requestsPerMinute: 9, burst: 9 } as const;
-  await createAccounts(database).create({ name: "first", ...limits });
-  await database.close();
-  await using service = await startService({ env });
+  await using database = await anyDatabase();
+  await makeAccount(database.env.DATABASE_URL, dataDir);
+  await using service = await startTestService({ env: { ...env, ...database.env } });
   const running = await status();
   assert.deepEqual([running.running, running.waiting, running.rejected], [true, 0, 1]);
   const lines = await runAdminHere({ args: ["journal", "status"], env });
   assert.match(lines.stdout, /A server runs[^]*Waiting for the database: 0 records\./);
   assert.match(lines.stdout, /Rejected by the database: 1 records, in journal\/rejected\.jsonl\./);
-  assert.equal(await service.stop(), 0);
 });
 
 Deno.test("journal without status is wrong usage", async () => {
@@ -76,6 +73,16 @@ Deno.test("journal without status is wrong usage", async () => {
   assert.equal(ended.code, 2);
   assert.match(ended.stderr, /Unknown command 'journal stats'\. Did you mean 'journal status'\?/);
 });
+
+/** Makes the account that the calls belong to. */
+async function makeAccount(databaseUrl: string | undefined, dataDir: string): Promise<void> {
+  if (databaseUrl === undefined) await ensureMigrated(dataDir);
+  const url = databaseUrl === undefined ? undefined : new Secret(databaseUrl);
+  const database = await openDatabase(url, dataDir);
+  const limits = { tier: "free", requestsPerMinute: 9, burst: 9 } as const;
+  await createAccounts(database).create({ name: "first", ...limits });
+  await database.close();
+}
 
 /** An ended call, one that was cut, one that the store refused, and bytes that nobody could read. */
 async function writeJournal(folder: string): Promise<void> {
