@@ -7,9 +7,11 @@ import { AttemptFailure, UpstreamAborted } from "./upstream_failure.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { createConnector } from "./http1/connect.ts";
 import type { PooledKey } from "./key_pool.ts";
+import { type Resolve, systemResolve } from "./public_agents.ts";
 import { ConnectionPool } from "./upstream_pool.ts";
 import { mayBeRetried, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
 import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { vendorLookup } from "./vendor_lookup.ts";
 
 export type { BodyHandlers, UpstreamBody };
 
@@ -98,6 +100,8 @@ export interface UpstreamOptions {
   readonly maxConnectionsPerHost?: number;
   /** How long a connection rests between two calls if another one is available. */
   readonly settleMs?: number;
+  /** Tests have their own names. */
+  readonly resolve?: Resolve;
   readonly random?: () => number;
   readonly setTimer?: SetTimer;
 }
@@ -115,7 +119,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     setTimer: options.setTimer ?? systemSetTimer,
     connections: new ConnectionPool({
       clock: options.clock,
-      connector: createConnector(),
+      connector: createConnector({ lookup: vendorLookup(options.resolve ?? systemResolve) }),
       maxPerHost: options.maxConnectionsPerHost ?? 1024,
       keepMs: maxIdleConnectionMs,
       settleMs: options.settleMs ?? settleMs,
