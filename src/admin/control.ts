@@ -1,3 +1,5 @@
+import { request } from "node:http";
+import { json } from "node:stream/consumers";
 import { parseExactly } from "../base/exact_json.ts";
 import { sameText } from "../base/hash.ts";
 import { randomBase62 } from "../base/ids.ts";
@@ -72,7 +74,7 @@ export async function callExport(
 ): Promise<AsyncIterable<ExportEvent> | undefined> {
   const input = withTotal ? withTotalInput : "";
   const answer = await send(dataDir, exportPath, { argv, input });
-  return answer?.body ? decodeFrames(answer.body) : undefined;
+  return answer && decodeFrames(answer);
 }
 
 /** Sends a command to the server that owns the data directory; undefined when none answers. */
@@ -82,24 +84,30 @@ export async function callControl(
   input = "",
 ): Promise<CommandResult | undefined> {
   const answer = await send(dataDir, "/", { argv, input });
-  return answer ? await answer.json() as CommandResult : undefined;
+  return answer && await json(answer) as CommandResult;
 }
 
-async function send(dataDir: string, path: string, sent: Sent): Promise<Response | undefined> {
+async function send(dataDir: string, path: string, sent: Sent): Promise<Answer | undefined> {
   const control = await readControl(dataDir);
   if (!control) return undefined;
-  try {
-    const answer = await fetch(control.address + path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${control.token}` },
-      body: JSON.stringify(sent),
-    });
-    return answer.ok ? answer : undefined;
-  } catch {
-    // The file is left over from a server that no longer runs.
-    return undefined;
-  }
+  const { promise, resolve } = Promise.withResolvers<Answer | undefined>();
+  // `fetch` would send token and command to the proxy that `HTTP_PROXY` names.
+  const asking = request(control.address + path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${control.token}` },
+    agent: false,
+  }, (answer) => {
+    if (answer.statusCode === 200) return resolve(answer);
+    answer.destroy();
+    resolve(undefined);
+  });
+  // The file is left over from a server that no longer runs.
+  asking.on("error", () => resolve(undefined));
+  asking.end(JSON.stringify(sent));
+  return await promise;
 }
+
+type Answer = AsyncIterable<Uint8Array>;
 
 async function readControl(dataDir: string): Promise<Control | undefined> {
   try {

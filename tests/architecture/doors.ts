@@ -97,11 +97,11 @@ const callDoors: readonly Door[] = [
 const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
-    // One file calls out, one listens, one asks our own listener whether it is ready, one opens
-    // connections for that and for the bucket's client, one those of PostgreSQL, and one only
-    // compares addresses.
+    // One file calls out, one listens, one asks our own listener whether it is ready, one sends
+    // operators' commands to a running server, one opens connections for `node:https`, one those of
+    // PostgreSQL, and one only compares addresses.
     may:
-      /^src\/(base\/https_agent|database\/postgres\/postgres|listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
+      /^src\/(admin\/control|base\/https_agent|database\/postgres\/postgres|listener\/[^/]*|main\/run_health|vendors\/(http1\/connect|public_address))\.ts$/,
     typesMay: everybody,
     instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
   },

@@ -23,6 +23,9 @@ const wrongOrders: readonly (readonly [code: number, message: RegExp, ...args: s
   [1, /^No account has the id or name 'nobody'/, "--account", "nobody"],
 ];
 
+/** The command doesn't use it: nobody listens there. */
+const proxy = { HTTP_PROXY: "http://127.0.0.1:9" };
+
 type Admin = (...args: string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
 
 const program = commandOf({ script: "admin.ts" }, Deno.env.get("TEST_BUNDLE"));
@@ -33,7 +36,7 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
   const dataDir = await Deno.makeTempDir({ prefix: "exports-admin-" });
   const env = { DATA_DIR: dataDir };
   const asProgram: Admin = (...args) =>
-    runProgram({ script: "admin.ts", args: ["export", ...args], env });
+    runProgram({ script: "admin.ts", args: ["export", ...args], env: { ...env, ...proxy } });
   const here: Admin = (...args) => runAdminHere({ args: ["export", ...args], env });
   const key = await firstKey(env);
   await inDatabase(undefined, dataDir, (database) => writeManyRows(database, 1, 300));

@@ -9,9 +9,12 @@ import { temporaryDirectory } from "../support/service_files.ts";
 
 const directory = temporaryDirectory("admin");
 const env = { DATA_DIR: `${directory}/data` };
+/** The commands don't use them: nobody listens there. */
+const proxies = { HTTP_PROXY: "http://127.0.0.1:9", HTTPS_PROXY: "http://127.0.0.1:9" };
 
 /** What a command says and how it ends is the same in both; the program costs a second to start. */
-const asProgram = (...args: string[]) => runProgram({ script: "admin.ts", args, env });
+const asProgram = (...args: string[]) =>
+  runProgram({ script: "admin.ts", args, env: { ...env, ...proxies } });
 const here = (...args: string[]) => runAdminHere({ args, env });
 
 /** Runs with `--json`: one value on standard output, whatever happens. */
