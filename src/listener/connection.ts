@@ -86,6 +86,11 @@ export class Connection {
     return this.#headBegan;
   }
 
+  /** How long the next head has been awaited, if no request is under way. */
+  waitedMs(nowMs: number): number {
+    return nowMs - this.#waitingMs;
+  }
+
   handshakeEnded(nowMs: number): void {
     this.isShaking = false;
     this.#waitingMs = nowMs;
@@ -135,7 +140,7 @@ export class Connection {
       // The time of the first head runs from the start of the connection.
       if (this.isServed) this.#waitingMs = nowMs;
     }
-    const waitedMs = nowMs - this.#waitingMs;
+    const waitedMs = this.waitedMs(nowMs);
     if (this.isServed && !this.#headBegan) {
       // If the event loop was busy, the next request may wait unread in the socket, and closing the
       // connection would lose it. It is read before the next check.

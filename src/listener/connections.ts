@@ -26,6 +26,8 @@ class Held {
   upgraded: OpenSocket | "opening" | undefined;
   /** A call of its WebSocket is under way. */
   isWorking = false;
+  /** `endWaiting` found it without a request, and not just used. */
+  hasRested = false;
   /** Requests that were sent before the one under way was answered (pipelining), in their order. */
   readonly pipelined: Arrived[] = [];
   /** The request after which the connection is closed, as its head or its answer's says. */
@@ -65,6 +67,9 @@ const maxRefusalsAtOnce = 16;
 const chunksPerMs = 250;
 const minRestMs = 2;
 
+/** A connection that was used within this time may have the next request under way. */
+const usedMs = 50;
+
 const maxDiscardedBytes = 64 * 1024 * 1024;
 
 /**
@@ -76,6 +81,8 @@ export class Connections {
   most: number;
   /** Number accepted so far. */
   accepted = 0;
+  /** See `endAfterAnswers`. */
+  isEnding = false;
 
   readonly #deps: ConnectionsDeps;
   readonly #held = new Map<Socket, Held>();
@@ -251,12 +258,28 @@ export class Connections {
     }
   }
 
-  /** Ends all connections without a request under way; WebSockets leave when they have none. */
+  /** From now on each answer is its connection's last, and says so. */
+  endAfterAnswers(): void {
+    this.isEnding = true;
+  }
+
+  /**
+   * Ends connections without a request under way that had none at the last look either; WebSockets
+   * leave when they have none. A connection that has just been used is left open: a proxy may be
+   * sending the next request on it.
+   */
   endWaiting(): void {
-    for (const { connection, socket, upgraded } of this.#held.values()) {
+    const nowMs = this.#nowMs();
+    for (const held of this.#held.values()) {
+      const { connection, socket, upgraded, hasRested } = held;
       if (upgraded === "opening") continue;
-      if (upgraded !== undefined) upgraded.receiver.leave();
-      else if (!connection.isBusy) socket.destroy();
+      if (upgraded !== undefined) {
+        upgraded.receiver.leave();
+        continue;
+      }
+      held.hasRested = !connection.isBusy && connection.waitedMs(nowMs) >= usedMs;
+      // If the event loop was busy, a request may wait unread; it is read before the next look.
+      if (held.hasRested && hasRested) socket.destroy();
     }
   }
 

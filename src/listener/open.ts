@@ -166,17 +166,20 @@ function createServer(
   // By default the runtime silently drops headers from the thousandth on; `faultOfHead` refuses
   // more than 200.
   server.maxHeadersCount = 0;
+  // The runtime would end them at `close`, with requests that have just arrived on them.
+  server.closeIdleConnections = nothing;
   return server;
 }
 
 /**
- * Makes an answer its connection's last if it begins before its request has ended: some proxies
- * drop the rest of such a request, and send the next caller's on the same connection.
+ * Makes an answer its connection's last if the listener is closing, or if it begins before its
+ * request has ended: some proxies drop the rest of such a request, and send the next caller's on the
+ * same connection.
  */
 function answerClass(connections: Connections) {
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
     override writeHead(status: number, second?: string | HeadFields, third?: HeadFields): this {
-      if (!this.req.complete && hasBody(this.req)) {
+      if (connections.isEnding || (!this.req.complete && hasBody(this.req))) {
         connections.endAfter(this.req);
         this.shouldKeepAlive = false;
         this.setHeader("connection", "close");
@@ -315,7 +318,9 @@ function refuseTheRest(
   });
 }
 
-/** How often `drain` looks for connections whose last answer has ended meanwhile. */
+function nothing(): void {}
+
+/** How often `drain` looks for connections without a request; first, it reads what they have sent. */
 const idleCheckMs = 50;
 
 /**
@@ -324,6 +329,7 @@ const idleCheckMs = 50;
  */
 function drain(server: http.Server, connections: Connections, ms: number): Promise<void> {
   return new Promise((resolve) => {
+    connections.endAfterAnswers();
     const timer = setTimeout(() => connections.endAll(), ms);
     const checks = setInterval(() => connections.endWaiting(), idleCheckMs);
     server.close(() => {
@@ -331,7 +337,6 @@ function drain(server: http.Server, connections: Connections, ms: number): Promi
       clearInterval(checks);
       connections.close().then(resolve);
     });
-    connections.endWaiting();
   });
 }
 
