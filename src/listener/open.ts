@@ -261,6 +261,8 @@ function takeRequests(
     request.resume();
   };
   const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
+    // Without a header that says otherwise, which ours lack, callers of HTTP/1.0 wait for the close.
+    if (request.httpVersionMinor === 0) response.shouldKeepAlive = false;
     const isTaken = connections.requestArrived(request, response, () => begin(request, response));
     if (!isTaken) request.resume();
   };
