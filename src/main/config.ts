@@ -372,7 +372,7 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
   const clientId = read.text("OAUTH_CLIENT_ID");
   const clientSecret = read.secret("OAUTH_CLIENT_SECRET");
   const scopes = read.text("OAUTH_SCOPES");
-  const emailDomains = read.hosts("OAUTH_EMAIL_DOMAINS").map((one) => one.toLowerCase());
+  const emailDomains = read.domains("OAUTH_EMAIL_DOMAINS");
   const roles = [read.text("OAUTH_ROLE_CLAIM"), read.text("OAUTH_ROLE_MAP")];
   const plain = [authorizeUrl, tokenUrl, userinfoUrl];
   const all = [issuer, clientId, clientSecret, scopes, emailDomains[0], ...roles, ...plain];

@@ -134,6 +134,15 @@ const words: Wrong[] = [
     set: { FETCH_ALLOW_HOSTS: "https://files.internal/x" },
     says: /^FETCH_ALLOW_HOSTS=https:\/\/files\.internal\/x .*host names/,
   },
+  {
+    set: { FETCH_ALLOW_HOSTS: "files.internal,files.internal:99999" },
+    says: /^FETCH_ALLOW_HOSTS=files\.internal:99999 .*host names/,
+  },
+  { set: { FETCH_ALLOW_HOSTS: "[::1" }, says: /^FETCH_ALLOW_HOSTS=\[::1 .*host names/ },
+  {
+    set: { ...signIn, OAUTH_EMAIL_DOMAINS: "example.com:443" },
+    says: /^OAUTH_EMAIL_DOMAINS=example\.com:443 .*domains such as/,
+  },
 ];
 
 const addresses: Wrong[] = [

@@ -4,6 +4,7 @@ import { withoutEnd } from "../base/trim.ts";
 import { nearestNames } from "../base/nearest_names.ts";
 import { Secret } from "../base/secret.ts";
 import { isMasterKey, masterKeyForm } from "../keys/sealing.ts";
+import { isHostEntry } from "../vendors/public_target.ts";
 
 /** An invalid value in the environment; the message is one line for the operator. */
 export class ConfigError extends Error {
@@ -171,10 +172,19 @@ export class EnvironmentReader {
     );
   }
 
+  /** Entries for `createPermit`. */
   hosts(name: string): string[] {
     return this.list(name).map((one) => {
-      if (/^[\w.:[\]-]+$/.test(one)) return one;
-      throw invalid(name, one, "host names such as files.internal, separated by commas");
+      if (isHostEntry(one)) return one;
+      const form = "host names such as files.internal or 10.0.0.7:9000, separated by commas";
+      throw invalid(name, one, form);
+    });
+  }
+
+  domains(name: string): string[] {
+    return this.list(name).map((one) => {
+      if (/^[\w.-]+$/.test(one)) return one.toLowerCase();
+      throw invalid(name, one, "domains such as example.com, separated by commas");
     });
   }
 

@@ -21,7 +21,11 @@ export type Permit = (address: string, base?: URL) => PublicTarget | undefined;
  * that port only. Throws RangeError for an entry that is neither. Names are not resolved here.
  */
 export function createPermit(allowHosts: readonly string[]): Permit {
-  const allowed = allowHosts.map(parseEntry);
+  const allowed = allowHosts.map((entry) => {
+    const parsed = parseEntry(entry);
+    if (parsed !== undefined) return parsed;
+    throw new RangeError(`'${entry}' is not a host name or address, optionally with :port.`);
+  });
   return (address, base) => {
     const url = address.length > maxAddressLength ? null : URL.parse(address, base);
     if (url === null || url.username !== "" || url.password !== "") return undefined;
@@ -48,14 +52,19 @@ const defaultPorts: Readonly<Record<string, string | undefined>> = {
   "https:": "443",
 };
 
-function parseEntry(entry: string): { host: string; port: string | undefined } {
+/** Whether `createPermit` takes the entry. */
+export function isHostEntry(entry: string): boolean {
+  return parseEntry(entry) !== undefined;
+}
+
+function parseEntry(entry: string): { host: string; port: string | undefined } | undefined {
   const isBareIpv6 = !entry.includes("[") && entry.split(":").length > 2;
   const [, host, port] = isBareIpv6
     ? ["", `[${entry}]`, undefined]
     : /^([^/@?#\\]+?)(?::(\d{1,5}))?$/.exec(entry) ?? [];
   const url = host === undefined ? null : URL.parse(`http://${host}/`);
   if (url === null || url.host !== url.hostname || url.pathname !== "/" || Number(port) > 65535) {
-    throw new RangeError(`'${entry}' is not a host name or address, optionally with :port.`);
+    return undefined;
   }
   return { host: bareHost(url.hostname), port: port && String(Number(port)) };
 }
