@@ -16,6 +16,10 @@ import { probeRow, renderTable, type Row } from "./table.ts";
 const { baseUrl, key, models: asked, virtual } = optionsOf(Deno.args);
 
 function optionsOf(argv: readonly string[]): ConformanceOptions {
+  if (argv.includes("--help") || argv.includes("-h")) {
+    console.log(`usage: ${conformanceUsage}`);
+    Deno.exit(0);
+  }
   try {
     return readConformanceOptions(argv);
   } catch (thrown) {

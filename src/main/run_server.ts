@@ -7,7 +7,7 @@ import { type OnFirstStart, startServer, type Worker } from "./serve.ts";
 import { startWorkers } from "./serve_workers.ts";
 import { createPrint } from "./log_events.ts";
 import { systemClock } from "../base/clock.ts";
-import { argumentsRefusal } from "./usage.ts";
+import { argumentsHelp, argumentsRefusal } from "./usage.ts";
 
 /**
  * A signal that follows the first within this time is taken for the same one: systemd and terminals
@@ -101,8 +101,13 @@ function workerOf(
   return { seat: { index, count: workers }, parent: openParentLink(orders, process), greets };
 }
 
-/** Ends the process with exit code 2 if a start has arguments that it doesn't take. */
+/** Ends the process after help that its arguments ask for, or if the start doesn't take them. */
 export function refuseArguments(...start: Parameters<typeof argumentsRefusal>): void {
+  const help = argumentsHelp(start[0]);
+  if (help !== undefined) {
+    console.log(help);
+    Deno.exit(0);
+  }
   const refusal = argumentsRefusal(...start);
   if (refusal === undefined) return;
   console.error(refusal);

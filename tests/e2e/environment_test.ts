@@ -358,3 +358,13 @@ for (const [script, args, says] of wrongArguments) {
     assert.match(stderr, says);
   });
 }
+
+Deno.test("--help explains a start, and starts nothing", async () => {
+  const env = { DATA_DIR: `${directory}/none`, PORT: "0" };
+  const { code, stdout, stderr } = await runProgram({ script: "demo/main.ts", args: ["-h"], env });
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(
+    stdout,
+    /^Starts the service with simulated vendors .*\n\nusage: .* demo \[--empty\]$/m,
+  );
+});
