@@ -32,6 +32,10 @@ export async function runExportCommand(
     }
     await write(events(terminal.isWatched), out, terminal, written);
   } catch (thrown) {
+    // Who reads the output, such as `head`, has read enough. The export is not complete, though.
+    if (out === undefined && thrown instanceof Deno.errors.BrokenPipe) {
+      return { exitCode: 1, json: undefined, lines: [] };
+    }
     const message = commandFailure(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
     const isBegun = out === undefined && written.bytes > 0;
