@@ -179,8 +179,7 @@ export const commonHeaders = {
     schema: { type: "integer", minimum: 0, example: 17 },
   },
   "X-Model": {
-    description:
-      "The model that answered, as `<vendor>/<model>`; from `POST /tts/v1/generate` without the vendor.",
+    description: "The model that answered, as `<vendor>/<model>`.",
     schema: { type: "string", example: "vendor-b/gpt-5-mini" },
   },
   "X-Attempts": {

@@ -74,13 +74,13 @@ async function work(ctx: OperationContext, speechCall: SpeechCall): Promise<Oper
   const sound = new AudioReader(ctx, speechCall, type);
   const isJson = /\bjson\b/i.test(type);
   if (ask.stream && !isJson) {
-    const headers = headersOf(ctx, speechCall, soundType(encoded));
+    const headers = headersOf(speechCall, soundType(encoded));
     return { status: 200, headers, body: answer.body, listener: listenerOf(sound) };
   }
   sound.readWhole(await ctx.read(answer), isJson);
   const { json, file } = sound.finish();
   const isFile = request.isBinary || ask.stream;
-  const headers = headersOf(ctx, speechCall, isFile ? soundType(encoded) : "application/json");
+  const headers = headersOf(speechCall, isFile ? soundType(encoded) : "application/json");
   return { status: 200, headers, body: isFile ? file : json, recordText: json };
 }
 
@@ -95,13 +95,11 @@ function listenerOf(sound: AudioReader): OperationListener {
 }
 
 function headersOf(
-  { vendorCall: { target } }: OperationContext,
   { ask, losses }: SpeechCall,
   contentType: string,
 ): Record<string, string> {
   return {
     "content-type": contentType,
-    "x-model": target.model,
     "x-audio-characters": String(characters(ask.text)),
     ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
   };

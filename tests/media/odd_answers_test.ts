@@ -148,6 +148,15 @@ Deno.test("audio that comes in one piece before an error is returned, and charge
   assert.ok(Number(charged_usd) > 0);
 });
 
+Deno.test("speech of a model whose name can't stand in a header has it encoded in X-Model", async () => {
+  const { answer, post, key } = service();
+  answer({ body: "ID3 sound", type: "audio/mpeg" });
+  const body = { model: "openai/tts-ü-€", input: "Hello" };
+  const spoken = await post("/tts/v1/generate", body, { authorization: `Bearer ${key};sk-own-1` });
+  assert.equal(spoken.status, 200, await spoken.text());
+  assert.equal(spoken.headers.get("x-model"), "vendor-b/tts-%C3%BC-%E2%82%AC");
+});
+
 Deno.test("vectors may hold more values than other answers", async () => {
   const embedding = Array(2100).fill(0);
   const data = Array.from(

@@ -58,7 +58,7 @@ for (const [fields, format, type, codec] of formats) {
       ];
       for (const answer of [file, streamed]) {
         assert.equal(answer.headers.get("content-type"), type);
-        assert.equal(answer.headers.get("x-model"), spoken.model);
+        assert.equal(answer.headers.get("x-model"), `${spoken.provider}/${spoken.model}`);
         assert.equal(answer.headers.get("x-audio-characters"), String([...input].length));
       }
       for (const [index, bytes] of files.entries()) {
