@@ -7,6 +7,7 @@ import type { CallContext } from "../relay/call_context.ts";
 import { leftReply, type Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
+import { headerText } from "../base/header_text.ts";
 import { ownText } from "../base/own_text.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { HeavyBodies } from "../base/heavy_json.ts";
@@ -350,7 +351,7 @@ const agentSessionHeaders = [
 
 function agentSession(header: (name: string) => string | undefined): string | undefined {
   for (const name of agentSessionHeaders) {
-    const value = header(name)?.trim();
+    const value = headerText(header(name) ?? "").trim();
     if (value && value.length <= longestLabel) return value;
   }
   return undefined;
@@ -360,7 +361,7 @@ const longestLabel = 256;
 
 /** Headers that become columns have a maximum length, like tags. */
 function labelHeader(value: string | undefined, name: string): string | undefined {
-  const trimmed = value?.trim();
+  const trimmed = headerText(value ?? "").trim();
   if (!trimmed) return undefined;
   if (trimmed.length <= longestLabel) return trimmed;
   throw invalidValue(name, "at most 256 characters");

@@ -1,3 +1,4 @@
+import { headerText } from "../base/header_text.ts";
 import { ownText } from "../base/own_text.ts";
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
@@ -31,7 +32,7 @@ export function repeatableId(
 
 /** Returns the name of the calling program: the first product of its `User-Agent`. */
 export function clientOf(caller: Pick<CallContext, "header">): string | undefined {
-  const product = caller.header("user-agent")?.trimStart();
+  const product = headerText(caller.header("user-agent") ?? "").trimStart();
   if (!product) return undefined;
   const end = product.search(/\s/);
   return ownText(product, end < 0 ? maxClientLength : Math.min(end, maxClientLength));

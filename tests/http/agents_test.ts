@@ -1,6 +1,7 @@
 /** What coding agents send beside their bodies' words, and what they compare in answers. */
 import Anthropic from "@anthropic-ai/sdk";
 import assert from "@std/assert";
+import { Buffer } from "node:buffer";
 import { shared } from "../support/service.ts";
 import { answered, hello, startTodaysVendors } from "../support/todays_vendors.ts";
 import { callingTool, toolNames } from "../support/tool_calling_vendor.ts";
@@ -38,6 +39,12 @@ Deno.test("sessions and users are those that agents name, in headers and in Clau
   const both = { "x-session-id": "mine", "x-claude-code-session-id": "theirs", "x-user-id": "ann" };
   const own = await rowOf(await world().post(messages, claude, both));
   assert.deepEqual([own.session_id, own.user_id], ["mine", "ann"]);
+  // curl sends UTF-8, of which this client is given each byte as a character.
+  const utf8 = Buffer.from("voilà").toString("latin1");
+  const accented = { "x-session-id": utf8, "x-user-id": utf8, "user-agent": `${utf8}/1.0 x` };
+  const french = await rowOf(await world().post(messages, claude, accented));
+  assert.deepEqual([french.session_id, french.user_id], ["voilà", "voilà"]);
+  assert.equal(french.client, "voilà/1.0");
   // An agent's header that can't be a column is none; the gateway's own is refused.
   const long = "x".repeat(257);
   const cut = await rowOf(await world().post(messages, claude, { session_id: long }));
