@@ -357,7 +357,7 @@ class Gate implements Idempotency {
     try {
       const finished = remembered.isBare
         ? await this.#compare(remembered)
-        : await store.finish(claim, answer);
+        : await store.finish(claim, answer, settled);
       // The outcome is known only when the other attempt has ended.
       if (finished.state === "held") return;
       this.#memory.saved(remembered);

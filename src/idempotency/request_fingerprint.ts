@@ -1,4 +1,5 @@
 import { sha256Hex } from "../base/hash.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
 
 /**
  * The fields that tell whether two requests are the same, or use one id for different things
@@ -66,8 +67,8 @@ export type ReplayState =
 
 /**
  * The outcome of storing an answer. `isChargedElsewhere`: the same request was charged as a call
- * whose process died before its answer was stored; `isGone`: a call whose text it repeats was
- * erased meanwhile, so it was removed again; `held`: another process, which took the claim for
+ * whose process died before its answer was stored; `isGone`: its call, or one whose text
+ * it repeats, was erased meanwhile, so it was removed again; `held`: another process, which took the claim for
  * dead, uses the id now; `duplicate`: that process has answered the same request, as call
  * `transactionId`; `conflict`: it has answered another body.
  */
@@ -90,8 +91,11 @@ export interface ReplayStore {
   claim(claim: Claim): Promise<ReplayState>;
   /** As `claim`, but claims nothing. */
   find(id: ReplayId): Promise<ReplayState>;
-  /** Stores the answer for 24 hours; may be called again, and without a claim in the store. */
-  finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
+  /**
+   * Stores the answer for 24 hours; may be called again, and without a claim in the store. `call`:
+   * the call that made it, by which deletions find the answer even if the call is never recorded.
+   */
+  finish(claim: Claim, answer: StoredAnswer, call?: SelectableCall): Promise<Finished>;
   /** Frees the id; false where its answer is stored, or another claim has it. */
   release(claim: Claim): Promise<boolean>;
   /** Renews these claims. */

@@ -8,6 +8,7 @@ import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
+import { asked, erase, request } from "./erasing.ts";
 import { newAccount, untilOneWaits } from "./samples.ts";
 
 let made = 0;
@@ -152,6 +153,43 @@ onPostgres("an answer that stays locked keeps no other from being erased", async
   assert.deepEqual(await database.query("select transaction_id as id from replays"), [{
     id: "r4",
   }]);
+});
+
+eachDatabase("an answer whose call was never recorded is erased by any selector", async (db) => {
+  const { ours } = stores(db);
+  const account = await newAccount(db);
+  const callOf = (requestId: string, userId: string | null = null) => ({
+    ...{ accountId: account, transactionId: `call of ${requestId}`, createdAt: asked },
+    ...{ sessionId: `session of ${requestId}`, userId },
+  });
+  const finish = (requestId: string, call: ReturnType<typeof callOf>) => {
+    const { transactionId } = call;
+    return ours.finish(claimOf(account, { requestId }), { ...answer, transactionId }, call);
+  };
+  const given = async () => {
+    const rows = await db.query("select transaction_id as id from replays order by id");
+    return rows.map(({ id }) => id);
+  };
+  for (const id of ["r1", "r2", "r3"]) await finish(id, callOf(id, `user of ${id}`));
+  await finish("later", { ...callOf("later"), createdAt: new Date(asked.getTime() + 1) });
+  await erase(db, request(account, { userIds: ["user of r1"] }));
+  assert.deepEqual(await given(), ["call of later", "call of r2", "call of r3"]);
+  await erase(db, request(account, { sessionIds: ["session of r2"] }));
+  assert.deepEqual(await given(), ["call of later", "call of r3"]);
+  await erase(db, request(account, { transactionIds: ["call of r3"] }));
+  assert.deepEqual(await given(), ["call of later"]);
+  assert.deepEqual(await finish("r1", callOf("r1", "user of r1")), {
+    ...{ state: "stored", isGone: true },
+  }, "of a process that doesn't know of the deletion yet");
+  assert.deepEqual(await given(), ["call of later"]);
+  await erase(db, request(account, { start: new Date(asked.getTime() - 1) }));
+  assert.deepEqual(await given(), ["call of later"]);
+  await ours.claim(claimOf(account, { requestId: "later" }));
+  await pass(db);
+  await ours.claim(claimOf(account, { requestId: "later" }));
+  assert.deepEqual(await db.query("select created_at, session_id, user_id from replays"), [
+    { created_at: null, session_id: null, user_id: null },
+  ], "nothing of the old answer stays in the new claim");
 });
 
 eachDatabase("an answer goes with any call whose text it repeats", async (database) => {

@@ -143,7 +143,7 @@ async function eraseMain(
   if (from === undefined) {
     // Not in batches: the first step erases all of it, and the last one looks again.
     await eraseUnrecorded(tx, scope);
-    await eraseCached(tx, scope);
+    await eraseAnswers(tx, scope);
     await eraseBudgets(tx, scope);
   }
   // Evaluations in the scope come last; results about erased calls were erased with these.
@@ -189,14 +189,17 @@ async function eraseBudgets(tx: Queryable, { tombstone }: ErasureScope): Promise
 }
 
 /**
- * Erases cached answers by the selectors, since their calls may have no row yet: another process
- * may be about to write it.
+ * Erases cached answers and those for repeats by the selectors, since their calls may have no row
+ * yet: another process may be about to write it, or have died before it could.
  */
-async function eraseCached(tx: Queryable, scope: ErasureScope): Promise<void> {
-  const bound = new Bound();
-  const where = condition(scope, "interactions", "c", bound);
+async function eraseAnswers(tx: Queryable, scope: ErasureScope): Promise<void> {
+  const cached = new Bound();
+  const where = condition(scope, "interactions", "c", cached);
   if (where === "false") return;
-  await tx.query(`delete from cached_answers c where ${where}`, bound.values);
+  await tx.query(`delete from cached_answers c where ${where}`, cached.values);
+  const repeated = new Bound();
+  const ofTheScope = condition(scope, "interactions", "replays", repeated);
+  await tx.query(`delete from replays where ${replaysWhere(ofTheScope)}`, repeated.values);
 }
 
 function recordsOf(calls: readonly CallKey[], { interactions, relations }: ErasedCalls): Erased {

@@ -5,6 +5,9 @@ import { sharedErasureLock } from "../../database/erasure_lock.ts";
 import { tombstoneCovers } from "./erasure_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
+/** SQL: a tombstone covers the call of row `r`, which has the columns that `notErased` names. */
+export const coveredByTombstone = `exists (select from tombstones t where ${tombstoneCovers})`;
+
 /** How long the ids of erased calls are stored. */
 const erasedDays = 7;
 
@@ -64,7 +67,7 @@ async function findCovered(
   const found = await tx.query(
     `select r.transaction_id from json_to_recordset($1::text::json) as r(transaction_id text,
        account_id bigint, created_at timestamptz, session_id text, user_id text)
-     where exists (select from tombstones t where ${tombstoneCovers})`,
+     where ${coveredByTombstone}`,
     [JSON.stringify(rows.map((row) => ({
       transaction_id: row.transactionId,
       account_id: row.accountId,
@@ -107,8 +110,7 @@ export const notGone =
  * `created_at`, `session_id`, `user_id`): the call was not erased. The transaction must have called
  * `lockForWriting` before, so that no erasure runs until it ends.
  */
-export const notErased = `not exists (select from tombstones t where ${tombstoneCovers})
-    and ${notGone}`;
+export const notErased = `not ${coveredByTombstone} and ${notGone}`;
 
 /**
  * Stores the ids of erased calls, for calls that continue them and for other processes. Returns the

@@ -9,7 +9,7 @@ import { parseExactly } from "../../base/exact_json.ts";
 import { fromNow } from "../../database/from_now.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
-import { erasedAmong } from "../../erasure/store/tombstones.ts";
+import { coveredByTombstone, erasedAmong } from "../../erasure/store/tombstones.ts";
 
 /** How long a claim holds without being renewed; a live process renews every 10 s. */
 const defaultClaimMs = 30_000;
@@ -39,7 +39,7 @@ export function createReplays(
       );
       return row ? readKnown(row, id) : { state: "free" };
     },
-    async finish(claim, answer) {
+    async finish(claim, answer, call) {
       const [row] = await database.query(finishSql, [
         claim.key,
         claim.accountId,
@@ -53,12 +53,16 @@ export function createReplays(
         answer.streamed,
         answer.transactionId,
         answer.sources?.length ? answer.sources : null,
+        call?.createdAt ?? null,
+        sanitizeText(call?.sessionId ?? null),
+        sanitizeText(call?.userId ?? null),
       ]);
       const finished: Finished = row ? readFinished(row, claim) : { state: "held" };
-      if (finished.state !== "stored" || !answer.sources?.length) return finished;
-      // Sources were erased while the answer was made. Later deletions find it: each process erases
-      // again what it reads in the feed of deletions.
-      const gone = await erasedAmong(database, answer.sources);
+      if (finished.state !== "stored") return finished;
+      // The call or its sources were erased while the answer was made. Later deletions find it: each
+      // process erases again what it reads in the feed of deletions.
+      const gone = answer.sources?.length ? await erasedAmong(database, answer.sources) : [];
+      if (row?.is_erased === true) gone.push(answer.transactionId!);
       if (gone.length === 0) return finished;
       await erase(database, gone);
       return { ...finished, isGone: true };
@@ -159,7 +163,7 @@ const claimSql = `with claimed as (
     on conflict (key) do update set fingerprint = excluded.fingerprint,
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
       status = null, headers = null, body = null, streamed = null, transaction_id = null,
-      sources = null,
+      sources = null, created_at = null, session_id = null, user_id = null,
       ${pastClaimsColumn},
       charged_claim = case when ${takesOverCall} then replays.charged_claim end
     where replays.until <= clock_timestamp()
@@ -174,24 +178,26 @@ const claimSql = `with claimed as (
 
 const finishSql = `with stored as (
     insert into replays (key, account_id, fingerprint, claim_id, holder, until, status, headers,
-      body, streamed, transaction_id, sources, charged_claim)
-    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11, $12::text[], $4)
+      body, streamed, transaction_id, sources, created_at, session_id, user_id, charged_claim)
+    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11, $12::text[],
+      $13::timestamptz, $14, $15, $4)
     on conflict (key) do update set fingerprint = excluded.fingerprint,
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
       status = excluded.status, headers = excluded.headers, body = excluded.body,
       streamed = excluded.streamed, transaction_id = excluded.transaction_id,
-      sources = excluded.sources,
+      sources = excluded.sources, created_at = excluded.created_at,
+      session_id = excluded.session_id, user_id = excluded.user_id,
       ${pastClaimsColumn},
       charged_claim = case when replays.claim_id = excluded.claim_id or ${takesOverCall}
         then coalesce(replays.charged_claim, excluded.claim_id) else excluded.claim_id end
     where replays.claim_id = excluded.claim_id or replays.until <= clock_timestamp()
-    returning key, charged_claim
+    returning key, charged_claim, account_id, transaction_id, created_at, session_id, user_id
   )
   select true as stored, null as fingerprint, null::integer as status, null as transaction_id,
-    charged_claim
-  from stored
+    charged_claim, ${coveredByTombstone} as is_erased
+  from stored r
   union all
-  select false, fingerprint, status, transaction_id, charged_claim from replays
+  select false, fingerprint, status, transaction_id, charged_claim, false from replays
   where key = $1 and not exists (select from stored)`;
 
 /** Releases a claim: puts the claim before it back, or deletes the row if there was none. */
