@@ -149,6 +149,8 @@ export interface DeletionStore {
   eraseBatch(deletion: ClaimedDeletion, from?: Date): Promise<ErasedBatch>;
   /** Returns the span of the erased rows; undefined when no row was erased. */
   erasedSpan(deletionId: string): Promise<ErasedSpan | undefined>;
+  /** Returns the time by the database's clock, which retention never runs ahead of. */
+  now(): Promise<Date>;
   /** Turns a deletion into its receipt, which no longer has the selectors. */
   finish(deletionId: string): Promise<void>;
   /** Returns a deletion; undefined when the account has no such deletion. */

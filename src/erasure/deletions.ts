@@ -240,9 +240,9 @@ export class Deletions {
   }
 
   async #eraseExports(tombstone: Tombstone): Promise<void> {
-    const { store, exports, retentionUsageDays: days, clock } = this.#deps;
+    const { store, exports, retentionUsageDays: days } = this.#deps;
     const erased = await store.erasedSpan(tombstone.deletionId);
-    const expired = days && expiredSpan(tombstone, clock.now().getTime() - days * dayMs);
+    const expired = days && expiredSpan(tombstone, (await store.now()).getTime() - days * dayMs);
     for (const span of [erased, expired]) {
       if (span) await exports?.eraseExports(tombstone.accountId, span);
     }

@@ -67,9 +67,9 @@ export type ReplayState =
 
 /**
  * The outcome of storing an answer. `isChargedElsewhere`: the same request was charged as a call
- * whose process died before its answer was stored; `isGone`: its call, or one whose text
- * it repeats, was erased meanwhile, so it was removed again; `held`: another process, which took the claim for
- * dead, uses the id now; `duplicate`: that process has answered the same request, as call
+ * whose process died before its answer was stored; `isGone`: its call, or one whose text it
+ * repeats, was erased meanwhile, so it was removed again; `held`: another process, which took the
+ * claim for dead, uses the id now; `duplicate`: that process has answered the same request, as call
  * `transactionId`; `conflict`: it has answered another body.
  */
 export type Finished =

@@ -19,6 +19,7 @@ import { countScope } from "./erasure_count.ts";
 import { scopeOf } from "./erasure_sql.ts";
 import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { timeOf } from "./retention.ts";
 import { noteDirty } from "./vacuum.ts";
 import { hasTombstone, insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
@@ -100,7 +101,7 @@ export function createDeletions(
     },
     finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
-    changeFeed: () => createErasureFeed(main),
+    ...{ changeFeed: () => createErasureFeed(main), now: () => timeOf(main) },
     async sweep() {
       await sweepErased(main);
       await analytics.sweepErased();

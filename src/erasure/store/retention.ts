@@ -1,5 +1,5 @@
 import type { ErasedPayloads, ErasedUsage, RetentionStore } from "../retention.ts";
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { eraseResults } from "../../evals/store/stale_results.ts";
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
@@ -22,10 +22,7 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
     return erased?.counts;
   };
   return {
-    async now() {
-      const [row] = await main.query("select clock_timestamp() as now");
-      return row!.now as Date;
-    },
+    now: () => timeOf(main),
     ensurePartitions: (now) => analytics.ensurePartitions(now),
     erasePayloads: (limit) =>
       scrubbing(limit, async () => {
@@ -62,6 +59,11 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
         });
       }),
   };
+}
+
+export async function timeOf(database: Queryable): Promise<Date> {
+  const [row] = await database.query("select clock_timestamp() as now");
+  return row!.now as Date;
 }
 
 interface Erased<Counts> {
