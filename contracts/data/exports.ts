@@ -132,7 +132,7 @@ export const listExports = defineContract({
     data: z.array(z.strictObject({
       request_id: requestId,
       state: z.enum(["queued", "running", "ready", "failed", "deleted"]).describe(
-        "`deleted`: its file contained data that has been erased since.",
+        "`deleted`: its file contained data that has been erased since, or data was erased too often while it was being written.",
       ),
       format: z.enum(exportFormats).describe("Format of the file."),
       bytes_size: z.number().int().describe("Bytes of the file; 0 until it is written."),

@@ -7,7 +7,10 @@ import type { ExportWork } from "./text.ts";
 /** Where the file of an export is stored: `DATA_DIR`, the database, or the operator's bucket. */
 export type ExportPath = "files" | "chunks" | "bucket";
 
-/** `deleted`: its file was removed, because it held data that was erased later. */
+/**
+ * `deleted`: its file was removed, because it held data that was erased later; or it was erased too
+ * often while it was being written.
+ */
 export type ExportState = "queued" | "running" | "ready" | "failed" | "deleted";
 
 /** An export in job or bucket form, as its owner sees it. */
@@ -82,7 +85,7 @@ export interface ExportJobStore {
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined>;
   /**
    * Marks finished jobs that may hold rows of this span as `deleted`, and makes running ones start
-   * again. Returns these jobs; the caller removes the files of their attempts.
+   * again, unless they did so many times already. Returns these jobs; the caller removes the files of their attempts.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
   /**

@@ -111,7 +111,8 @@ export class Exports {
       await Promise.race([this.#queue.endOf(job.requestId), left.promise]);
       if (signal.aborted) return undefined;
       const found = await this.#deps.jobs.find(job.accountId, job.requestId);
-      if (!found || found.state === "deleted") throw notFound(job.requestId, "was deleted");
+      if (!found) throw notFound(job.requestId, "was deleted");
+      if (found.state === "deleted") throw notFound(job.requestId, erasedReason);
       if (found.state === "ready") return found;
       if (found.state === "failed") throw failed(found);
       await this.#queue.claim();
@@ -138,7 +139,7 @@ export class Exports {
       case "failed":
         throw notFound(requestId, "failed and has no file; ask for it again");
       case "deleted":
-        throw notFound(requestId, "held data that was erased; its file is gone");
+        throw notFound(requestId, erasedReason);
       default:
         throw notFound(requestId);
     }
@@ -278,6 +279,8 @@ function failed(job: ExportJob): Fault {
     ? new Fault("store_unavailable", { message, note: "the bucket does not take exports" })
     : new Fault("internal_error", { message });
 }
+
+const erasedReason = "held data that was erased; its file is gone";
 
 function notFound(requestId: string, why?: string): Fault {
   return new Fault("export_not_found", {

@@ -146,7 +146,7 @@ Deno.test("an erased file is distinguished from one that never existed", async (
   await exports.finished(job, stays);
   await exports.eraseExports(1, { tables: ["interactions"] });
   assert.deepEqual([...files.keys()], []);
-  await assert.rejects(exports.finished(job, stays), /'job' was deleted/);
+  await assert.rejects(exports.finished(job, stays), /held data that was erased/);
   await assert.rejects(exports.ready(1, "job"), /held data that was erased/);
 });
 

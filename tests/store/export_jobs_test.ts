@@ -273,6 +273,20 @@ eachDatabase(
   },
 );
 
+eachDatabase("an export that erasures stop again and again ends after 20 attempts", async (db) => {
+  const { accountId, jobs, stateOf } = await setup(db);
+  const { requestId } = await jobs.create(order(accountId));
+  const erase = () => jobs.erase(accountId, { tables: ["interactions"] });
+  for (let attempt = 1; attempt <= 20; attempt++) {
+    assert.equal((await jobs.claim())?.job.claim, attempt);
+    assert.match(String(await details(db)), /somebody/);
+    assert.deepEqual((await erase()).map((job) => job.requestId), [requestId]);
+    assert.equal(await stateOf(requestId), attempt < 20 ? "queued" : "deleted");
+  }
+  assert.equal(await jobs.claim(), undefined);
+  assert.doesNotMatch(String(await details(db)), /somebody/);
+});
+
 eachDatabase("a restarted process writes at once what its earlier run was writing", async (db) => {
   const { accountId, jobs } = await setup(db);
   const writing = await jobs.create(order(accountId));

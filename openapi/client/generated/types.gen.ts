@@ -3012,7 +3012,7 @@ export type ExportList = {
          */
         request_id: string;
         /**
-         * `deleted`: its file contained data that has been erased since.
+         * `deleted`: its file contained data that has been erased since, or data was erased too often while it was being written.
          */
         state: 'queued' | 'running' | 'ready' | 'failed' | 'deleted';
         /**
