@@ -349,6 +349,34 @@ Deno.test(
   }),
 );
 
+Deno.test(
+  "a file is tidied again only when one of its calls has ended or is erased",
+  withJournal(async (journal, folder) => {
+    const said = (id: string) => ({ ...begun(id), requestText: `words of ${id}` });
+    const tidied = async (isErased: (call: { transactionId: string }) => boolean = () => false) => {
+      const first = () => Deno.stat(`${folder}/${files(folder)[0]}`).then(({ ino }) => ino);
+      const before = await first();
+      await journal.compact(isErased);
+      return await first() !== before;
+    };
+    for (const id of ["long", "next", "erased", "last"]) journal.begin(said(id));
+    assert.equal(await tidied(), true);
+    assert.equal(await tidied(), false);
+    await journal.end({ ...ended("next"), requestText: "words of next" });
+    assert.equal(await tidied(), true, "the end is in another file, which needs the beginning");
+    journal.stored(["next"]);
+    assert.equal(await tidied(), true);
+    assert.deepEqual(await filesWith(folder, ["words of next"]), []);
+    assert.equal(await tidied(), false);
+    const isErased = ({ transactionId }: { transactionId: string }) => transactionId === "erased";
+    assert.equal(await tidied(isErased), true);
+    assert.deepEqual(await filesWith(folder, ["words of erased"]), []);
+    await tidied(isErased);
+    assert.equal(await tidied(isErased), false);
+    assert.deepEqual(await reopenedCopy(folder), [said("long"), said("last")], "as after a kill");
+  }),
+);
+
 Deno.test("a file that goes just as its rewriting is over is not removed twice", () =>
   withFolder(async (folder) => {
     for (let turns = 0; turns <= 20; turns++) {

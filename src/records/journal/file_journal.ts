@@ -106,7 +106,8 @@ export class FileJournal implements Journal {
 
   begin(interaction: SettledCall): void {
     this.admit();
-    const { transactionId, accountId, requestText: request, media } = interaction;
+    const { transactionId, accountId, createdAt, sessionId, userId } = interaction;
+    const { requestText: request, media } = interaction;
     refuseCrowding(accountId, {
       bytes: this.#bytes,
       maxBytes: this.#maxBytes,
@@ -115,7 +116,8 @@ export class FileJournal implements Journal {
     const record = encodeRecord(recordOf("begin", interaction), this.#room);
     const { segment, bytes } = this.#orRefuse(() => this.#appendEncoded(record));
     segment.open++;
-    this.#openCalls.set(transactionId, { segment, accountId, bytes, request, media });
+    const selectable = { transactionId, accountId, createdAt, sessionId, userId };
+    this.#openCalls.set(transactionId, { segment, accountId, bytes, request, selectable, media });
   }
 
   #orRefuse<T>(write: () => T): T {
@@ -387,13 +389,16 @@ export class FileJournal implements Journal {
   async #compact(isErased: IsErased): Promise<void> {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.isSealed = true;
+    const toErase = this.#openCalls.filesToErase(isErased);
     for (const segment of written) {
       // The file may have been removed in the meantime.
       if (this.#closed || !this.#segments.includes(segment)) continue;
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
-      const saved = await segment.rewrite((record) => this.#isNeeded(record, isErased));
+      // With many long calls, each deletion would write the whole journal again.
+      if (segment.tidiedAt === segment.changes && !toErase.has(segment)) continue;
+      const saved = await this.#tidy(segment, isErased);
       this.#bytes -= saved;
       // The file may have been removed just after it was rewritten.
       if (!segment.isDone || !this.#segments.includes(segment)) continue;
@@ -402,6 +407,20 @@ export class FileJournal implements Journal {
       this.#drop(segment);
     }
     await this.#freeing;
+  }
+
+  /** Rewrites a file with the needed records; returns the bytes saved. */
+  async #tidy(segment: Segment, isErased: IsErased): Promise<number> {
+    const { changes } = segment;
+    let hasOthers = false;
+    const saved = await segment.rewrite((record) => {
+      const isNeeded = this.#isNeeded(record, isErased);
+      // Its end record is in another file: nothing tells this file when it is stored.
+      hasOthers ||= isNeeded && this.#openCalls.get(record.id)?.segment !== segment;
+      return isNeeded;
+    });
+    segment.tidiedAt = hasOthers ? undefined : changes;
+    return saved;
   }
 
   /** Whether a rewritten file has the record. A call in flight that is erased ends without one. */

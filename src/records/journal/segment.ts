@@ -21,6 +21,10 @@ export class Segment {
   open = 0;
   /** Number of appended end records. */
   ends = 0;
+  /** Grows with each change of the calls that need this file. */
+  changes = 0;
+  /** `changes` when it was rewritten with records of these calls only. */
+  tidiedAt: number | undefined;
   /** The calls among `open` whose record only this file holds. */
   spilled = 0;
 

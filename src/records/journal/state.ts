@@ -1,9 +1,10 @@
 import { released } from "../../base/gc_hint.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { SettledCall } from "../../shared/interaction.ts";
+import type { SelectableCall, SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import type { Segment } from "./segment.ts";
 import { endedCalls } from "./calls.ts";
+import type { IsErased } from "./journal.ts";
 
 /** Returns the fault while no call can begin. */
 export function refused(note: string, cause?: unknown): Fault {
@@ -27,6 +28,8 @@ export interface OpenCall {
   bytes: number;
   /** The request in its begin record; undefined once it has ended. */
   request: string | null | undefined;
+  /** What deletions select a call in flight by. */
+  selectable?: SelectableCall;
   /** The media of its begin record. */
   media?: readonly Media[] | undefined;
   /** Whether only the journal has its record, although it could be stored: its account is locked. */
@@ -60,6 +63,7 @@ export class OpenCalls {
   set(id: string, call: OpenCall): void {
     this.delete(id);
     this.#calls.set(id, call);
+    call.segment.changes++;
     this.#count(call, call.bytes);
   }
 
@@ -67,6 +71,7 @@ export class OpenCalls {
     const call = this.#calls.get(id);
     if (!call) return;
     this.#calls.delete(id);
+    call.segment.changes++;
     this.#count(call, -call.bytes);
   }
 
@@ -83,6 +88,16 @@ export class OpenCalls {
   /** Yields the ids of the calls that need the file. */
   *in(segment: Segment): Generator<string> {
     for (const [id, call] of this.#calls) if (call.segment === segment) yield id;
+  }
+
+  /** Returns the files with begin records of calls in flight that a deletion covers. */
+  filesToErase(isErased: IsErased): ReadonlySet<Segment> {
+    const files = new Set<Segment>();
+    for (const { segment, request, selectable } of this.#calls.values()) {
+      if (request === undefined || !selectable || files.has(segment)) continue;
+      if (isErased(selectable)) files.add(segment);
+    }
+    return files;
   }
 
   #count({ accountId, request, isUnloaded }: OpenCall, bytes: number): void {
