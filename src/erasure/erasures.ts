@@ -6,8 +6,13 @@ import type { SelectableCall } from "../shared/interaction.ts";
 
 /** Tells whether a call was erased. It is built before its users, the writers and the eraser. */
 export interface ErasureIndex {
-  /** Whether a call that arrived since this process started is erased. */
-  covers(call: SelectableCall): boolean;
+  /**
+   * Whether a call that arrived since this process started is erased; `after` leaves out the
+   * tombstones up to that number, which the call was compared with before.
+   */
+  covers(call: SelectableCall, after?: number): boolean;
+  /** The number of the latest tombstone. */
+  readonly latest: number;
   /** Reports calls that were not written, since they were erased while they were under way. */
   dropped(transactionIds: readonly string[]): Promise<void>;
   /** Adds a listener for dropped calls; `dropped` waits for it. */
@@ -39,12 +44,18 @@ const dropsRemembered = 10_000;
 
 export function createErasureIndex(clock: Clock): ErasureIndex {
   const startedAt = clock.now();
-  let live: Tombstone[] = [];
+  let live: { number: number; stone: Tombstone }[] = [];
+  let number = 0;
   const latest = new LatestDeletions(clock);
   const drops = new Set<string>();
   const listeners: ((transactionIds: readonly string[]) => Promise<void>)[] = [];
   return {
-    covers: (call) => drops.has(call.transactionId) || live.some((stone) => covers(stone, call)),
+    covers: (call, after = 0) =>
+      drops.has(call.transactionId) ||
+      live.some(({ number, stone }) => number > after && covers(stone, call)),
+    get latest() {
+      return number;
+    },
     async dropped(transactionIds) {
       for (const id of transactionIds) drops.add(id);
       for (const id of drops) {
@@ -56,14 +67,14 @@ export function createErasureIndex(clock: Clock): ErasureIndex {
     onDropped: (listener) => void listeners.push(listener),
     add(tombstones) {
       const recent = tombstones.filter(({ before }) => before >= startedAt);
-      pushAll(live, recent);
+      for (const stone of recent) live.push({ number: ++number, stone });
       for (const one of recent) latest.add(one);
     },
     arrivalOf: (accountId, at) => latest.arrivalOf(accountId, at),
     prune() {
       latest.prune();
       const limit = clock.now().getTime() - rememberMs;
-      live = live.filter(({ before }) => before.getTime() > limit);
+      live = live.filter(({ stone }) => stone.before.getTime() > limit);
     },
   };
 }

@@ -86,6 +86,18 @@ Deno.test("a call under way is covered once its erasure is known, a later one is
   assert.ok(!index.covers(ann), "no call takes this long");
 });
 
+Deno.test("calls that were compared before are compared with later tombstones only", () => {
+  const { clock, index, stone, call } = setUp();
+  clock.advance(1000);
+  const [ann, bob] = [call("ann"), call("bob")];
+  index.add([stone("ann")]);
+  const { latest } = index;
+  index.add([stone("bob")]);
+  assert.deepEqual([ann, bob].map((one) => index.covers(one)), [true, true]);
+  assert.deepEqual([ann, bob].map((one) => index.covers(one, latest)), [false, true]);
+  assert.equal(index.covers(bob, index.latest), false);
+});
+
 Deno.test("a call that arrives after a deletion stands behind it, whatever the clock says", () => {
   const { clock, index, stone, call } = setUp();
   const arrive = (accountId = 1, behindMs = 0) => {

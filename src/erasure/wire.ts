@@ -7,7 +7,6 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import type { Journal } from "../records/journal/journal.ts";
 import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
-import type { SelectableCall } from "../shared/interaction.ts";
 import type { ReadMeasure } from "../shared/metrics.ts";
 import type { ExportEraser } from "./deletion.ts";
 import { Deletions } from "./deletions.ts";
@@ -44,13 +43,7 @@ export interface ErasureOptions {
 export function createErasureServices(options: ErasureOptions) {
   const { database, analyticsStore, processId, clock, log, newId } = options;
   const { erasureIndex, flushRecords, journal } = options;
-  const isErased = (call: SelectableCall) => erasureIndex.covers(call);
-  const compactJournal = async () => {
-    // Records that the store rejected are in a file beside the journal.
-    await journal.eraseRejected(isErased);
-    await journal.removeUnreadable();
-    await journal.compact(isErased);
-  };
+  const compactJournal = createCompaction(journal, erasureIndex);
   const store = createDeletions({ main: database, analytics: analyticsStore }, {
     newSalt: () => randomBase62(22),
     workerId: workerIdOf({ processId, run: newId() }),
@@ -104,6 +97,26 @@ export function createErasureServices(options: ErasureOptions) {
     erasures,
     vacuum,
     sweepErasureFeed: () => store.sweep(),
+  };
+}
+
+/** Returns what removes erased records from the files of this process. */
+function createCompaction(
+  journal: ErasureOptions["journal"],
+  erasureIndex: ErasureIndex,
+): () => Promise<void> {
+  /**
+   * Up to which tombstone the calls in flight were compared, so that many deletions don't compare
+   * them with all others each time. A call is compared with all of them when it begins.
+   */
+  let comparedTo = 0;
+  return async () => {
+    // Records that the store rejected are in a file beside the journal.
+    await journal.eraseRejected((call) => erasureIndex.covers(call));
+    await journal.removeUnreadable();
+    const { latest } = erasureIndex;
+    await journal.compact((call) => erasureIndex.covers(call, comparedTo));
+    comparedTo = latest;
   };
 }
 

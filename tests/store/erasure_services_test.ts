@@ -15,7 +15,10 @@ eachDatabase("a process forgets what another one erases, in each of its memories
   const forgotten: string[] = [];
   const done: string[] = [];
   const note = (what: string) => Promise.resolve(void done.push(what));
+  /** Whether a call in flight is erased, at each compaction. */
+  const inFlight: boolean[] = [];
   const clock = systemClock;
+  const call = { ...fullCall(account, "in flight"), createdAt: clock.now(), userId: "ann" };
   const processDir = temporaryDirectory("erasures");
   const { erasures } = createErasureServices({
     ...{ database: db, analyticsStore, clock, processDir, processId: "b", exports: undefined },
@@ -23,7 +26,10 @@ eachDatabase("a process forgets what another one erases, in each of its memories
     newId: () => crypto.randomUUID(),
     erasureIndex: createErasureIndex(clock),
     journal: {
-      compact: () => note("compacted"),
+      compact: (isErased) => {
+        inFlight.push(isErased!(call));
+        return note("compacted");
+      },
       eraseRejected: () => note("rejected").then(() => 0),
       removeUnreadable: () => note("unreadable"),
     },
@@ -41,5 +47,9 @@ eachDatabase("a process forgets what another one erases, in each of its memories
   await erasures.refresh();
   assert.deepEqual(forgotten, ["t1: stored", "t1: repeated"]);
   assert.deepEqual([...new Set(done)].sort(), ["compacted", "rejected", "unreadable"]);
+  inFlight.length = 0;
+  await erase(db, request(account, { userIds: ["ann"] }, { requestedAt: clock.now() }));
+  for (let times = 0; times < 3; times++) await erasures.refresh();
+  assert.deepEqual(inFlight, [true, false], "once for each tombstone, and then the late writers");
   assert.match(await Deno.readTextFile(`${processDir}/tombstones`), /t1/);
 });
