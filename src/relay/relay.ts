@@ -402,10 +402,14 @@ function permitHosted(
   plan: TextPlan,
 ): void {
   const named = plan.hosted.tools.flatMap(({ path, cost }): ModelBeside[] => {
-    const isNamed = cost.type === "model" && !cost.isDefault;
-    if (!isNamed && !(cost.type === "unknown" && cost.mayCallModels)) return [];
-    const id = isNamed ? `${vendor.label}/${cost.model}` : undefined;
-    return [{ id, param: shownPath(plan, path) }];
+    const param = shownPath(plan, path);
+    if (cost.type === "model") {
+      // Which model is a vendor's default is the vendor's choice, at any time.
+      return cost.isDefault
+        ? [{ id: undefined, param: `${param}.model` }]
+        : [{ id: `${vendor.label}/${cost.model}`, param }];
+    }
+    return cost.type === "unknown" && cost.mayCallModels ? [{ id: undefined, param }] : [];
   });
   permitBeside(routes, principal.key, named);
 }

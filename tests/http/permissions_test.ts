@@ -126,10 +126,12 @@ Deno.test("a key with --models is 403 where a request names other models beside 
   const [chat, unified] = [{ model: "openai/gpt-5-mini", messages: hello }, "/chat/v1/responses"];
   const router = { model: "openrouter/openai/gpt-5-mini" };
   const image = [{ type: "image_generation", model: "gpt-image-1" }];
+  const any = [{ type: "image_generation" }];
   const refused: [path: string, body: Record<string, unknown>, param: string][] = [
     ["/anthropic/v1/messages", { ...messages, tools: advisor(opus) }, "tools[0]"],
     ["/anthropic/v1/messages", { ...messages, fallbacks: [{ model: opus }] }, "fallbacks[0]"],
     ["/openai/v1/responses", { model: "gpt-5-mini", input: "hi", tools: image }, "tools[0]"],
+    ["/openai/v1/responses", { model: "gpt-5-mini", input: "hi", tools: any }, "tools[0].model"],
     ["/openrouter/v1/chat/completions", { ...chat, models: ["openai/gpt-4.1"] }, "models[0]"],
     [unified, { ...router, input: "hi", models: ["openai/gpt-4.1"] }, "models[0]"],
     [unified, { ...router, input: "hi", plugins: [{ id: "fusion" }] }, "plugins[0]"],
