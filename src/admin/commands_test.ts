@@ -422,8 +422,13 @@ Deno.test("what changes an account is noted in its audit log, without the key", 
   assert.deepEqual(
     audit.map(({ action, subject, detail, actor }) => [action, subject, detail, actor.name]),
     [
-      ["api_key.created", "ci", prefix, "command line"],
-      ["api_key.revoked", "ci", prefix, "command line"],
+      [
+        "api_key.created",
+        "ci",
+        `${prefix}…; scopes: all but admin; models: all; cap a day: none; cap a month: none; ends: never`,
+        "command line",
+      ],
+      ["api_key.revoked", "ci", `${prefix}…`, "command line"],
     ],
   );
   assert.ok(!JSON.stringify(audit).includes(key));

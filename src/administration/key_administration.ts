@@ -6,6 +6,7 @@ import type { Secret } from "../base/secret.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey, ApiKeyChange, ApiKeyStore, NewApiKey } from "../keys/api_key.ts";
 import { mintKey } from "../keys/credential.ts";
+import { changeText, grantText } from "../keys/key_audit.ts";
 import { checkKeyDefaults, type KeyDefaults, noModel } from "../keys/key_defaults.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -50,8 +51,8 @@ export async function createApiKey(
     throw new OptionError("expires", "expected a time in the future");
   }
   const { value, ...made } = mintKey(deps.clock);
-  const note = noteBy(by, account.id, "api_key.created", options.name, made.prefix);
   const row = { ...options, scopes, ...made, accountId: account.id };
+  const note = noteBy(by, account.id, "api_key.created", options.name, grantText(row));
   const key = await deps.apiKeys.insert(row, note);
   return { key, value };
 }
@@ -97,22 +98,12 @@ export async function changeApiKey(
   const changed = await deps.apiKeys.change(
     id,
     change,
-    ({ accountId, name, prefix }) =>
-      noteBy(by, accountId, "api_key.changed", name, [prefix, ...changeWords(change)].join(", ")),
+    (before, after) =>
+      noteBy(by, after.accountId, "api_key.changed", after.name, changeText(before, after)),
   );
   if (!changed) throw noKey(id);
   deps.keysChanged([id]);
   return changed;
-}
-
-function changeWords({ name, capDayNanos, capMonthNanos }: ApiKeyChange): string[] {
-  const cap = (what: string, nanos: bigint | null | undefined) =>
-    nanos === undefined ? [] : [nanos === null ? `no ${what}` : `${what} ${nanosToUsd(nanos)} USD`];
-  return [
-    ...(name === undefined ? [] : ["renamed"]),
-    ...cap("cap a day", capDayNanos),
-    ...cap("cap a month", capMonthNanos),
-  ];
 }
 
 /** Revokes a key; doing it again changes nothing. Throws `Fault("api_key_not_found")`. */
@@ -123,7 +114,7 @@ export async function revokeApiKey(
 ): Promise<{ wasRevokedBefore: boolean }> {
   const revoked = await deps.apiKeys.revoke(
     id,
-    ({ accountId, name, prefix }) => noteBy(by, accountId, "api_key.revoked", name, prefix),
+    ({ accountId, name, prefix }) => noteBy(by, accountId, "api_key.revoked", name, `${prefix}…`),
   );
   deps.keysChanged([id]);
   if (!revoked && !await deps.apiKeys.findById(id)) throw noKey(id);

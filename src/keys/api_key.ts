@@ -57,6 +57,9 @@ export interface ApiKeyChange {
   capMonthNanos?: bigint | null;
 }
 
+/** Builds the audit entry for a change of a key. */
+export type KeyChangeAudit = (before: ApiKey, after: ApiKey) => AuditNote;
+
 /** The store of keys. Implemented in `src/keys/store/api_keys.ts`. */
 export interface ApiKeyStore {
   insert(key: NewApiKey, audit?: AuditNote): Promise<ApiKey>;
@@ -74,7 +77,7 @@ export interface ApiKeyStore {
   change(
     id: string,
     change: ApiKeyChange,
-    audit?: (key: ApiKey) => AuditNote,
+    audit?: KeyChangeAudit,
   ): Promise<ApiKey | undefined>;
   /** Marks a key revoked. False when there is no such key or it was revoked before. */
   revoke(id: string, audit?: (key: ApiKey) => AuditNote): Promise<boolean>;

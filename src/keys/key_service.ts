@@ -1,4 +1,4 @@
-import type { ApiKey, ApiKeyChange, NewApiKey } from "./api_key.ts";
+import type { ApiKey, ApiKeyChange, KeyChangeAudit, NewApiKey } from "./api_key.ts";
 import type { AuditNote } from "../audit/audit.ts";
 
 /** The age at which a key should be replaced: leaks are found late. */
@@ -76,7 +76,7 @@ export interface KeyService {
     accountId: number,
     id: string,
     change: ApiKeyChange,
-    audit?: AuditNote,
+    audit?: KeyChangeAudit,
   ): Promise<boolean>;
   /** False when the account has no such key in use. */
   revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
@@ -89,6 +89,12 @@ export interface KeyService {
     accountId: number,
     id: string,
     next: (old: ApiKey) => NewApiKey,
-    times: { oldEndsAt: Date; now: Date; madeBy?: string; audit?: AuditNote },
+    times: {
+      oldEndsAt: Date;
+      now: Date;
+      madeBy?: string;
+      /** Builds the audit entry; `oldEndsAt` is when the old key does end. */
+      audit?: (made: ApiKey, oldEndsAt: Date) => AuditNote;
+    },
   ): Promise<boolean>;
 }

@@ -139,7 +139,8 @@ Deno.test("name and caps of a key are changed, the next call goes by it, the aud
   assert.equal((await callWith(key)).status, 200);
   const { text } = await owner.get("/dashboard/settings/audit");
   assert.match(text, /api_key\.changed/);
-  assert.match(text, /was “chekout”, cap a day \$0\.000000001/);
+  assert.match(text, /; cap a day: \$0\.000000001, was \$5\.00; name was: chekout</);
+  assert.match(text, /; cap a day: none, was \$0\.000000001</);
   // This list waits until the calls are recorded.
   await owner.get("/dashboard/interactions");
   assert.match(

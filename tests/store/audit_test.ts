@@ -51,7 +51,9 @@ function actsOf(database: Database, accountId: number) {
   return {
     "key created": (audit: AuditNote) => keys.create(newKey("a"), { environment: "", audit }),
     "key rotated": (audit: AuditNote) =>
-      keys.rotate(accountId, "a", () => newKey("b"), { oldEndsAt: at, now: at, audit }),
+      keys.rotate(accountId, "a", () => newKey("b"), {
+        ...{ oldEndsAt: at, now: at, audit: () => audit },
+      }),
     "key revoked": (audit: AuditNote) => keys.revoke(accountId, "a", audit),
     "vendor key set": (audit: AuditNote) =>
       vendorKeys.set(accountId, "vendor-b", new Secret("sk-0123456789-abcd"), () => audit),

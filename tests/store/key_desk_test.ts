@@ -3,6 +3,7 @@ import type { ApiKey, NewApiKey } from "../../src/keys/api_key.ts";
 import type { KeyFilter } from "../../src/keys/key_service.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import { commandLine } from "../../src/audit/audit.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import type { Database } from "../../src/database/database.ts";
 import {
@@ -171,8 +172,22 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   await keyService.create(newKey(account.id, "a"), { environment: "production" });
   const oldEndsAt = new Date(now.getTime() + 1000);
   const later = new Date(now.getTime() + 9000);
+  const noted: [string, Date][] = [];
+  const audit = (made: ApiKey, endsAt: Date) => {
+    noted.push([made.id, endsAt]);
+    return {
+      accountId: account.id,
+      actor: commandLine,
+      at: now,
+      action: "",
+      subject: "",
+      detail: "",
+    };
+  };
   const rotate = (id: string, next: string, ends: Date, at = now) =>
-    keyService.rotate(account.id, id, () => newKey(account.id, next), { oldEndsAt: ends, now: at });
+    keyService.rotate(account.id, id, () => newKey(account.id, next), {
+      ...{ oldEndsAt: ends, now: at, audit },
+    });
   assert.ok(await rotate("a", "b", oldEndsAt));
   const [old, next] = await Promise.all(["a", "b"].map((id) => keyService.find(account.id, id)));
   assert.deepEqual([old?.expiresAt, old?.isReplaced], [oldEndsAt, true]);
@@ -186,6 +201,7 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   assert.equal(await rotate("short", "d", later, oldEndsAt), false);
   assert.ok(await rotate("short", "d", later));
   assert.deepEqual((await keyService.find(account.id, "short"))?.expiresAt, oldEndsAt);
+  assert.deepEqual(noted, [["b", oldEndsAt], ["d", oldEndsAt]], "when the old key does end");
   assert.equal(await keyService.find(account.id, "c"), undefined);
 });
 

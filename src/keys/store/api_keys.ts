@@ -46,9 +46,9 @@ export function createApiKeys(database: Database): ApiKeyStore {
     },
     change: (id, change, audit) =>
       database.transaction(async (tx) => {
-        const key = await changeKey(tx, id, change);
-        if (key) await writeAudit(tx, audit?.(key));
-        return key;
+        const changed = await changeKey(tx, id, change);
+        if (changed) await writeAudit(tx, audit?.(changed.before, changed.after));
+        return changed?.after;
       }),
     revoke: (id, audit) =>
       database.transaction(async (tx) => {
@@ -65,15 +65,20 @@ export async function changeKey(
   id: string,
   change: ApiKeyChange,
   accountId: number | null = null,
-): Promise<ApiKey | undefined> {
+): Promise<{ before: ApiKey; after: ApiKey } | undefined> {
   const { name, capDayNanos, capMonthNanos } = change;
+  const [old] = await tx.query(
+    `select ${keyColumns} from api_keys
+     where id = $1 and ($2::bigint is null or account_id = $2 and revoked_at is null) for update`,
+    [id, accountId],
+  );
+  if (!old) return undefined;
   const [row] = await tx.query(
     `update api_keys set name = coalesce($2::text, name),
        cap_day_nanos = case when $3 then $4::bigint else cap_day_nanos end,
        cap_month_nanos = case when $5 then $6::bigint else cap_month_nanos end,
        changed_at = clock_timestamp()
-     where id = $1 and ($7::bigint is null or account_id = $7 and revoked_at is null)
-     returning ${keyColumns}`,
+     where id = $1 returning ${keyColumns}`,
     [
       id,
       sanitizeText(name ?? null),
@@ -81,13 +86,11 @@ export async function changeKey(
       capDayNanos ?? null,
       capMonthNanos !== undefined,
       capMonthNanos ?? null,
-      accountId,
     ],
   );
-  if (!row) return undefined;
-  const changed = readKey(row);
-  refuseUncapped(changed, change);
-  return changed;
+  const after = readKey(row!);
+  refuseUncapped(after, change);
+  return { before: readKey(old), after };
 }
 
 /**

@@ -51,8 +51,9 @@ export function createKeyService(
       }),
     change: (accountId, id, change, audit) =>
       database.transaction(async (tx) => {
-        if (!await changeKey(tx, id, change, accountId)) return false;
-        await writeAudit(tx, audit);
+        const changed = await changeKey(tx, id, change, accountId);
+        if (!changed) return false;
+        await writeAudit(tx, audit?.(changed.before, changed.after));
         return true;
       }),
     revoke: (accountId, id, audit) =>
@@ -73,16 +74,16 @@ export function createKeyService(
         // Read under the lock, when nobody else can be replacing the key.
         const [other] = await tx.query("select 1 from api_key_notes where replaces = $1", [id]);
         if (!old || other) return false;
-        await tx.query(
+        const [ended] = await tx.query(
           `update api_keys set expires_at = least(expires_at, $2), changed_at = clock_timestamp()
-           where id = $1`,
+           where id = $1 returning expires_at`,
           [id, oldEndsAt],
         );
         const made = await insertKey(tx, { ...next(readKey(old)), accountId });
         const environment = String(old.environment ?? "");
         await note(tx, made.id, { environment, replaces: id, madeBy });
         await carrySpend(tx, { from: id, to: made.id });
-        await writeAudit(tx, audit);
+        await writeAudit(tx, audit?.(made, ended!.expires_at as Date));
         return true;
       }),
   };

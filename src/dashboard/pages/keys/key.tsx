@@ -1,5 +1,5 @@
 import { nanosToUsd } from "../../../base/money.ts";
-import type { ApiKeyChange } from "../../../keys/api_key.ts";
+import { changeText } from "../../../keys/key_audit.ts";
 import { withoutEnd } from "../../../base/trim.ts";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
@@ -27,27 +27,17 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
       const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
       return { ...shown, status: 400 };
     }
-    const note = request.note("api_key.changed", wanted.name ?? key.name, changeText(key, wanted));
-    const done = await ctx.keys.change(key.accountId, key.id, wanted, note);
+    const done = await ctx.keys.change(
+      key.accountId,
+      key.id,
+      wanted,
+      (before, after) => request.note("api_key.changed", after.name, changeText(before, after)),
+    );
     if (!done) return noLongerInUse(key);
     ctx.keysChanged([key.id]);
     const text = "Saved. It applies to calls at once.";
     return { to: `/dashboard/keys/${key.id}`, notice: { kind: "done", text } };
   });
-}
-
-/** Describes a change for the audit log. */
-function changeText(key: KeyRow, change: ApiKeyChange): string {
-  const wanted = { ...key, ...change };
-  const capText = (nanos: bigint | null) => nanos === null ? "none" : `$${usdField(nanos)}`;
-  const parts = [
-    key.name === wanted.name ? "" : `was “${key.name}”`,
-    key.capDayNanos === wanted.capDayNanos ? "" : `cap a day ${capText(wanted.capDayNanos)}`,
-    key.capMonthNanos === wanted.capMonthNanos
-      ? ""
-      : `cap a month ${capText(wanted.capMonthNanos)}`,
-  ].filter((part) => part !== "");
-  return [`${key.prefix}…`, ...parts].join(", ");
 }
 
 /** Formats an amount for the form, with two decimals or more. */

@@ -1,5 +1,6 @@
 import type { ApiKey } from "../../../keys/api_key.ts";
 import { mintKey } from "../../../keys/credential.ts";
+import { grantText } from "../../../keys/key_audit.ts";
 import {
   type KeyFilter,
   type KeyRow,
@@ -186,8 +187,8 @@ const ownersKey: Page = {
   body: (
     <div class="panel">
       <p>
-        This key may erase data, which only an owner can grant: ask an owner to rotate it, or make a
-        key of your own.
+        This key has scopes that only an owner can grant, to erase data or to administer the
+        service: ask an owner to rotate it, or create a key of your own.
       </p>
       <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
     </div>
@@ -211,10 +212,14 @@ async function rotate(
       ? null
       : new Date(request.now.getTime() + old.expiresAt.getTime() - old.createdAt.getTime()),
   });
-  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${made.prefix}… replaces it`;
   const done = await ctx.keys.rotate(key.accountId, key.id, next, {
     ...{ oldEndsAt, now: request.now, madeBy: request.session.person.id },
-    audit: request.note("api_key.rotated", key.name, detail),
+    audit: (replacement, endsAt) => {
+      const detail = `${key.prefix}… ends ${exactTime(endsAt)}; replaced by ${
+        grantText(replacement)
+      }`;
+      return request.note("api_key.rotated", replacement.name, detail);
+    },
   });
   if (!done) return noLongerInUse(key);
   ctx.keysChanged([key.id]);

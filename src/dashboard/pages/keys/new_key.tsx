@@ -1,6 +1,7 @@
 import { agentNames } from "../../../../contracts/admin/keys.ts";
 import { agentLines, agentTitles } from "../../../keys/agents.ts";
 import { mintKey } from "../../../keys/credential.ts";
+import { grantText } from "../../../keys/key_audit.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { accountScopes, memberScopes } from "../../../keys/scopes.ts";
 import { orNotFound, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
@@ -39,7 +40,7 @@ export function newKeyRoutes(app: Routes, ctx: PageContext): void {
     }, {
       environment,
       madeBy: request.session.person.id,
-      audit: request.note("api_key.created", key.name, `${created.prefix}…`),
+      audit: request.note("api_key.created", key.name, grantText({ ...key, ...created })),
     });
     return {
       to: `/dashboard/keys/${created.id}/created`,

@@ -41,9 +41,15 @@ const columns: CsvColumns<AuditRow> = {
 };
 
 /** Shows vendors and amounts as other pages do; the log itself has labels and all nine decimals. */
-function readable({ action }: AuditRow, text: string, vendors: VendorNames): string {
+function readable(
+  { action, ...row }: AuditRow,
+  field: "subject" | "detail",
+  vendors: VendorNames,
+): string {
+  const text = row[field];
   if (action.startsWith("vendor_key.")) return vendorWithLabel(vendors, text);
-  if (!/^(budget|credit|calls)\./.test(action)) return text;
+  const isKeyDetail = field === "detail" && action.startsWith("api_key.");
+  if (!isKeyDetail && !/^(budget|credit|calls)\./.test(action)) return text;
   return text.replace(/(-?\d{1,20}\.\d{9}) USD/g, (_, amount: string) => usdText(amount));
 }
 
@@ -81,9 +87,9 @@ function AuditTable({ rows, request, vendors }: {
               <code>{row.action}</code>
             </td>
             <td>
-              <div class="author">{readable(row, row.subject, vendors)}</div>
+              <div class="author">{readable(row, "subject", vendors)}</div>
             </td>
-            <td class="muted breaks">{readable(row, row.detail, vendors)}</td>
+            <td class="muted breaks">{readable(row, "detail", vendors)}</td>
           </tr>
         ))}
       </Table>
