@@ -21,7 +21,7 @@ export function createOperatorStores({ database, masterKey, clock }: {
     apiKeys: createApiKeys(database),
     vendorKeys: createVendorKeys(database, masterKey, resealWebhooks),
     ledger: createLedger(database),
-    people: createPeople(database),
+    people: createPeople(database, clock),
     priceVersions: createPriceVersions(database),
     audit: createAuditLog(database, clock.now),
   };

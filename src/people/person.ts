@@ -100,8 +100,8 @@ export interface PeopleStore {
     audit?: (email: string) => AuditNote,
   ): Promise<string | undefined>;
   /**
-   * Changes a person's role, and withdraws an invitation of their address. An account keeps at least
-   * one owner.
+   * Changes a person's role, and withdraws an invitation of their address; no other invitation from
+   * before works for the person any more. An account keeps at least one owner.
    */
   changeRole(
     accountId: number,
@@ -113,7 +113,7 @@ export interface PeopleStore {
   ): Promise<Person | Refusal>;
   /**
    * Removes a person from an account, ends their sessions there and withdraws an invitation of their
-   * address. An account keeps at least one owner. With `revoked`, the keys that they created are
+   * address; no other invitation from before works for the person any more. An account keeps at least one owner. With `revoked`, the keys that they created are
    * revoked too, each with the audit entry that it returns.
    */
   remove(

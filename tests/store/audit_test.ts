@@ -25,7 +25,7 @@ function actsOf(database: Database, accountId: number) {
     analytics: createAnalyticsStore(database),
     carrySpend,
   });
-  const people = createPeople(database);
+  const people = createPeople(database, { now: () => at });
   const exports = createExportJobs(database, "one/1");
   const evals = createEvals(database, createAnalyticsStore(database));
   const master = MasterKey.generate();

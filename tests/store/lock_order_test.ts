@@ -62,7 +62,7 @@ async function household(database: Database) {
     ...{ id: "invitation", email: "cy@example.com", role: "member", tokenHash: "t" } as const,
     ...{ createdAt: noon, expiresAt: new Date(noon.getTime() + 1000) },
   };
-  const people = createPeople(database);
+  const people = createPeople(database, { now: () => noon });
   await people.invite(accountId, invitation);
   return { accountId, admit, audit, keys, people };
 }

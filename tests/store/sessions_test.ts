@@ -27,7 +27,7 @@ async function setUp(database: Database) {
       { tokenHash, personId: "ann", accountId: account.id, now: clock.now() },
       replaces,
     );
-  return { account, other, clock, sessions, start, people: createPeople(database) };
+  return { account, other, clock, sessions, start, people: createPeople(database, clock) };
 }
 
 eachDatabase("a session says who, where and in which role", async (database) => {

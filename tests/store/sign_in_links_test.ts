@@ -39,7 +39,7 @@ async function setUp(database: Database) {
     signIns.admit({ issuer: ann.issuer, subject: name, email: null, name, role: "member" }, {
       ...{ claimHash: null, invitationHash: null },
     }, { now: clock.now(), newPersonId: name, allowedDomains: [], hasAgreed: true });
-  const people = createPeople(database);
+  const people = createPeople(database, clock);
   return { clock, account, signIns, offer, enter, claimed, join, people };
 }
 

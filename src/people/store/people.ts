@@ -7,11 +7,13 @@ import type {
   Refusal,
   Role,
 } from "../person.ts";
+import type { Clock } from "../../base/clock.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { revokeKeysOf } from "../../keys/store/key_service.ts";
 
-export function createPeople(database: Database): PeopleStore {
+export function createPeople(database: Database, clock: Pick<Clock, "now">): PeopleStore {
+  const changing = { database, clock };
   return {
     async list(accountId, { after, limit } = {}) {
       const rows = await database.query(
@@ -58,7 +60,7 @@ export function createPeople(database: Database): PeopleStore {
         return email;
       }),
     changeRole: (accountId, personId, role, audit, payloads = false) =>
-      change(database, accountId, personId, { staysOwner: role === "owner", audit }, async (tx) => {
+      change(changing, accountId, personId, { staysOwner: role === "owner", audit }, async (tx) => {
         await tx.query(
           `update memberships set role = $3, payloads = $4
            where account_id = $1 and person_id = $2`,
@@ -66,8 +68,13 @@ export function createPeople(database: Database): PeopleStore {
         );
       }),
     remove: (accountId, personId, audit, revoked) =>
-      remove(database, { accountId, personId }, audit, revoked),
+      remove(changing, { accountId, personId }, audit, revoked),
   };
+}
+
+interface Changing {
+  database: Database;
+  clock: Pick<Clock, "now">;
 }
 
 /** Returns SQL for an identity's hash in `removed_members`; the arguments are SQL expressions. */
@@ -77,22 +84,16 @@ export function identityHash(issuer: string, subject: string): string {
 
 /** Signs a removed person out. A person without any account left is deleted, except for a hash. */
 async function remove(
-  database: Database,
+  changing: Changing,
   { accountId, personId }: { accountId: number; personId: string },
   audit: Parameters<PeopleStore["remove"]>[2],
   revoked: Parameters<PeopleStore["remove"]>[3],
 ): ReturnType<PeopleStore["remove"]> {
   let revokedKeyIds: string[] = [];
   const options = { staysOwner: false, audit };
-  const removed = await change(database, accountId, personId, options, async (tx) => {
+  const removed = await change(changing, accountId, personId, options, async (tx) => {
     if (revoked) revokedKeyIds = await revokeKeysOf(tx, accountId, personId, revoked);
     const member = [accountId, personId];
-    await tx.query(
-      `insert into removed_members (account_id, identity_hash)
-       select $1, ${identityHash("issuer", "subject")} from people where id = $2
-       on conflict (account_id, identity_hash) do update set removed_at = clock_timestamp()`,
-      member,
-    );
     await tx.query("delete from memberships where account_id = $1 and person_id = $2", member);
     // A person without any account left loses every session, those in accounts left before too.
     await tx.query(
@@ -111,12 +112,16 @@ async function remove(
 
 /**
  * Changes a member under the account's lock: two owners can't remove each other at the same time.
- * Withdraws an invitation of the member's address: it would undo the change.
+ * Withdraws an invitation of the member's address, and notes the time, so that no invitation from
+ * before, for whatever address, undoes the change.
  */
-function change(database: Database, accountId: number, personId: string, { staysOwner, audit }: {
-  staysOwner: boolean;
-  audit: MemberAudit | undefined;
-}, act: (tx: Queryable) => Promise<void>): Promise<Person | Refusal> {
+function change(
+  { database, clock }: Changing,
+  accountId: number,
+  personId: string,
+  { staysOwner, audit }: { staysOwner: boolean; audit: MemberAudit | undefined },
+  act: (tx: Queryable) => Promise<void>,
+): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
     // `no key`: whoever holds rows locked below may write an audit entry, which refers to the
     // account.
@@ -138,6 +143,12 @@ function change(database: Database, accountId: number, personId: string, { stays
     );
     if (!row) return "not_found";
     if (row.role === "owner" && !staysOwner && Number(row.owners) <= 1) return "last_owner";
+    await tx.query(
+      `insert into removed_members (account_id, identity_hash, removed_at)
+       select $1, ${identityHash("issuer", "subject")}, $3 from people where id = $2
+       on conflict (account_id, identity_hash) do update set removed_at = excluded.removed_at`,
+      [accountId, personId, clock.now()],
+    );
     await act(tx);
     const ids = invited.map(({ id }) => String(id));
     await tx.query("delete from invitations where id = any($1::text[])", [ids]);

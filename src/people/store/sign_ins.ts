@@ -339,9 +339,9 @@ async function byLink(
   now: Date,
 ): Promise<Invited | "invitation_void" | "other_address"> {
   const [row] = await tx.query(
-    `select id, token_hash, account_id, email, role from invitations
-     where token_hash = $1 and expires_at > $2 for update`,
-    [hash, now],
+    `select id, token_hash, account_id, email, role from invitations i
+     where token_hash = $1 and expires_at > $2 and ${isLaterThanDecision("$3", "$4")} for update`,
+    [hash, now, ...namesOf(identity)],
   );
   if (!row) return "invitation_void";
   const isAnybodys = row.email === "";
@@ -354,16 +354,32 @@ async function byLink(
 /** Finds the oldest invitation of a verified address. */
 async function byAddress(
   tx: Queryable,
-  { email }: Identity,
+  identity: Identity,
   now: Date,
 ): Promise<Invited | undefined> {
-  if (email === null) return undefined;
+  if (identity.email === null) return undefined;
   const [row] = await tx.query(
-    `select id, token_hash, account_id, role from invitations
-     where email = $1 and expires_at > $2 order by created_at limit 1 for update`,
-    [email, now],
+    `select id, token_hash, account_id, role from invitations i
+     where email = $1 and expires_at > $2 and ${isLaterThanDecision("$3", "$4")}
+     order by created_at limit 1 for update`,
+    [identity.email, now, ...namesOf(identity)],
   );
   return row && readInvited(row);
+}
+
+/**
+ * Returns SQL: the invitation `i` was made after an owner last removed the person from its account
+ * or changed their role there (`removed_members`); the arguments are SQL expressions.
+ */
+function isLaterThanDecision(issuer: string, subject: string): string {
+  return `not exists (select from removed_members r where r.account_id = i.account_id
+    and r.identity_hash = ${identityHash(`${issuer}::text`, `${subject}::text`)}
+    and r.removed_at >= i.created_at)`;
+}
+
+/** Returns the names of a person as the database has them. */
+function namesOf({ issuer, subject }: Identity): [issuer: string, subject: string] {
+  return [sanitizeText(issuer), sanitizeText(subject)];
 }
 
 function readInvited(row: SqlRow): Invited {
@@ -464,11 +480,6 @@ async function join(
     [membership.accountId, personId, membership.role, now],
   );
   const { accountId } = membership;
-  await tx.query(
-    `delete from removed_members
-     where account_id = $1 and identity_hash = ${identityHash("$2::text", "$3::text")}`,
-    [accountId, sanitizeText(issuer), sanitizeText(subject)],
-  );
   if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId }));
   return { kind: "admitted", personId, accountId };
 }
