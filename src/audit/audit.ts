@@ -8,14 +8,28 @@ export interface Actor {
 /** The operator's command line as an actor. */
 export const commandLine: Actor = { personId: null, name: "command line" };
 
+interface NamedPerson {
+  id: string;
+  email: string | null;
+  name: string;
+}
+
 /**
- * Returns a person as an actor: by the verified e-mail address, or else by name. People choose their
- * names, so a name is marked as one: it must not read as another actor's.
+ * Returns how the log names a person: by the verified e-mail address, or else by name. People choose
+ * their names, so a name is marked as one, and has the end of the person's id: it must read neither
+ * as another actor's nor as that of another person with the same name.
  */
-export function personAsActor(
-  { id, email, name }: { id: string; email: string | null; name: string },
-): Actor {
-  return { personId: id, name: email ?? `person '${name}'` };
+export function personText({ id, email, name }: NamedPerson): string {
+  return email ?? `person '${name}' (…${idEnd(id)})`;
+}
+
+/** Returns the end of a person's id, which differs between people: ids begin with a time. */
+export function idEnd(id: string): string {
+  return id.slice(-8);
+}
+
+export function personAsActor(person: NamedPerson): Actor {
+  return { personId: person.id, name: personText(person) };
 }
 
 export function keyAsActor({ name, prefix }: { name: string; prefix: string }): Actor {

@@ -26,20 +26,22 @@ export async function letIn(
   hasAgreed: boolean,
 ): Promise<Response> {
   const now = ctx.clock.now();
-  const subject = identity.email ?? identity.name;
-  const by = (id: string) => ({ actor: personAsActor({ ...identity, id }), subject, at: now });
+  const by = (id: string) => {
+    const actor = personAsActor({ ...identity, id });
+    return { actor, subject: actor.name, at: now };
+  };
   const admission = await ctx.signIns.admit(identity, started, {
     now,
     hasAgreed,
     newPersonId: ctx.newId(),
     allowedDomains: ctx.allowedDomains,
-    joined: ({ accountId, personId }) => ({
+    joined: ({ accountId, personId, role }) => ({
       ...{ ...by(personId), accountId, action: "person.joined" },
-      detail: started.claimHash !== null ? "by the claim link" : "",
+      detail: started.claimHash !== null ? `as ${role}, by the claim link` : `as ${role}`,
     }),
-    roleChanged: ({ accountId, personId, role }) => ({
+    roleChanged: ({ accountId, personId, role, was }) => ({
       ...{ ...by(personId), accountId, action: "person.role_changed" },
-      detail: `to ${role}, by the identity provider's groups`,
+      detail: `from ${was} to ${role}, by the identity provider's groups`,
     }),
   });
   if (admission.kind === "admitted") {

@@ -1,5 +1,5 @@
 import type { Context, Hono } from "hono";
-import { personAsActor } from "../audit/audit.ts";
+import { personAsActor, personText } from "../audit/audit.ts";
 import { hashToken } from "../people/link_token.ts";
 import { card, expiredForm, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
@@ -63,7 +63,7 @@ async function enter(ctx: PageContext, context: Context): Promise<Response> {
     newPersonId: ctx.newId(),
     signedIn: ({ accountId, person }) => ({
       ...{ accountId, actor: personAsActor(person), action: "person.signed_in" },
-      ...{ subject: person.email ?? person.name, detail: "by a sign-in link", at: now },
+      ...{ subject: personText(person), detail: "by a sign-in link", at: now },
     }),
   });
   if (admission.kind === "asks") throw new Error("a sign-in link asks for no further consent");

@@ -68,8 +68,14 @@ export function domainOf(email: string): string {
 /** Why a person can't be removed or their role changed. */
 export type Refusal = "not_found" | "last_owner";
 
-/** Builds the audit entry for a change of a member, whose invitation may have been withdrawn. */
-export type MemberAudit = (person: Person, isWithdrawn: boolean) => AuditNote;
+/**
+ * Builds the audit entry for a change of a member, who had the role `was`, and whose invitation may
+ * have been withdrawn.
+ */
+export type MemberAudit = (
+  person: Person,
+  change: { was: Role; isWithdrawn: boolean },
+) => AuditNote;
 
 export interface Removed extends Person {
   revokedKeyIds: readonly string[];

@@ -45,6 +45,13 @@ export interface LinkOffer {
   name: string;
 }
 
+/** The role that a person got in an account. */
+export interface JoinedMembership {
+  accountId: number;
+  personId: string;
+  role: Role;
+}
+
 /** Stores sign-ins, and decides who is admitted. Implemented in `src/people/store/sign_ins.ts`. */
 export interface SignInStore {
   begin(start: SignInStart, now: Date): Promise<void>;
@@ -70,9 +77,9 @@ export interface SignInStore {
     newPersonId: string;
     allowedDomains: readonly string[];
     hasAgreed: boolean;
-    joined?: (membership: { accountId: number; personId: string }) => AuditNote;
-    /** Builds the audit entry for a role that the provider's groups changed. */
-    roleChanged?: (membership: { accountId: number; personId: string; role: Role }) => AuditNote;
+    joined?: (membership: JoinedMembership) => AuditNote;
+    /** Builds the audit entry for a role that the provider's groups changed from `was`. */
+    roleChanged?: (membership: JoinedMembership & { was: Role }) => AuditNote;
   }): Promise<Admission>;
   /**
    * Stores the hash of a sign-in link's token for `linkMs`, and returns whom the link signs in: the

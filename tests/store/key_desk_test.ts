@@ -70,7 +70,7 @@ eachDatabase("a key is listed with its environment and last use", async (databas
   await createAnalyticsStore(database).insert(calls);
   const [b, a, ...more] = await keyService.list(account.id);
   assert.deepEqual([a?.id, a?.environment, a?.lastUsedAt], ["a", "staging", usedAt]);
-  assert.deepEqual(a?.madeBy, { id: "ann", name: "Ann" });
+  assert.deepEqual(a?.madeBy, { id: "ann", name: "person 'Ann' (…ann)" });
   assert.deepEqual([b?.id, b?.environment, b?.lastUsedAt, more], ["b", "", null, []]);
   assert.equal(b?.madeBy, null);
   assert.equal(await keyService.find(account.id, "c"), undefined);

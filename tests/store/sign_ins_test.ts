@@ -292,7 +292,7 @@ eachDatabase("no invitation from before undoes a removal or a lower role", async
   const { first, second, clock, people, admit, invite } = await setUp(database);
   const left = async () => (await people.invitations(first.id, clock.now())).map(({ id }) => id);
   const notes: boolean[] = [];
-  const audit = ({ id }: { id: string }, isWithdrawn: boolean) => {
+  const audit = ({ id }: { id: string }, { isWithdrawn }: { isWithdrawn: boolean }) => {
     notes.push(isWithdrawn);
     return {
       ...{ accountId: first.id, actor: { personId: null, name: "ann" }, at: clock.now() },

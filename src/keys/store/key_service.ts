@@ -10,9 +10,10 @@ import {
   readKey,
   revokeKey,
 } from "./api_keys.ts";
+import { personText } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 type LastUses = Pick<AnalyticsReads, "lastUses">;
@@ -121,6 +122,11 @@ export async function revokeKeysOf(
   return rows.map(({ id }) => String(id));
 }
 
+function readMaker({ made_by: id, maker_email: email, maker_name: name }: SqlRow) {
+  const person = { id: String(id), email: email as string | null, name: String(name) };
+  return { id: person.id, name: name === null ? null : personText(person) };
+}
+
 async function read(
   database: Queryable,
   analytics: LastUses,
@@ -131,7 +137,7 @@ async function read(
   // are compared in milliseconds, as the cursor has them.
   const rows = await database.query(
     `select ${keyColumnsOfK},
-       n.environment, n.replaces, n.made_by, coalesce(p.email, p.name) as maker,
+       n.environment, n.replaces, n.made_by, p.email as maker_email, p.name as maker_name,
        exists (select 1 from api_key_notes o where o.replaces = k.id) as is_replaced
      from (
        select *, date_trunc('milliseconds', created_at) as made_at from api_keys
@@ -166,9 +172,7 @@ async function read(
     ...readKey(row),
     environment: String(row.environment ?? ""),
     replaces: row.replaces as string | null,
-    madeBy: row.made_by === null
-      ? null
-      : { id: String(row.made_by), name: row.maker as string | null },
+    madeBy: row.made_by === null ? null : readMaker(row),
     isReplaced: row.is_replaced === true,
     lastUsedAt: used.get(String(row.id)) ?? null,
   }));

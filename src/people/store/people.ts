@@ -153,7 +153,7 @@ function change(
     const ids = invited.map(({ id }) => String(id));
     await tx.query("delete from invitations where id = any($1::text[])", [ids]);
     const person = readPerson(row);
-    await writeAudit(tx, audit?.(person, ids.length > 0));
+    await writeAudit(tx, audit?.(person, { was: row.role as Role, isWithdrawn: ids.length > 0 }));
     return person;
   });
 }

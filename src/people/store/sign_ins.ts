@@ -412,14 +412,18 @@ async function takeRole(
   if (role === undefined || accountId === undefined) return;
   const changed = await tx.query(
     `update memberships m set role = $3, payloads = false
+     from memberships before
      where m.account_id = $1 and m.person_id = $2 and m.role <> $3
+       and before.account_id = m.account_id and before.person_id = m.person_id
        and (m.role <> 'owner' or exists (
          select 1 from memberships o
          where o.account_id = $1 and o.role = 'owner' and o.person_id <> $2))
-     returning m.role`,
+     returning before.role as was`,
     [accountId, personId, role],
   );
-  if (changed.length > 0) await writeAudit(tx, roleChanged?.({ accountId, personId, role }));
+  for (const { was } of changed) {
+    await writeAudit(tx, roleChanged?.({ accountId, personId, role, was: was as Role }));
+  }
 }
 
 /**
@@ -479,7 +483,7 @@ async function join(
      returning role`,
     [membership.accountId, personId, membership.role, now],
   );
-  const { accountId } = membership;
-  if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId }));
+  const { accountId, role } = membership;
+  if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId, role }));
   return { kind: "admitted", personId, accountId };
 }

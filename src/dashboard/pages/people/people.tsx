@@ -1,3 +1,4 @@
+import { idEnd, personText } from "../../../audit/audit.ts";
 import { inviteeOf, makeInvitation, readEmail } from "../../../people/invitation.ts";
 import {
   type Invitation,
@@ -50,6 +51,7 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
     const read = (after: Membership | undefined, limit: number) =>
       ctx.people.list(request.accountId, { after, limit });
     return csvFile("people", {
+      person_id: ({ person }) => person.id,
       name: ({ person }) => person.name,
       email: ({ person }) => person.email,
       role: ({ role }) => role,
@@ -88,7 +90,9 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
   });
 }
 
-const withdrawn = "their invitation is withdrawn";
+function withWithdrawn(detail: string, isWithdrawn: boolean): string {
+  return isWithdrawn ? `${detail}; their invitation is withdrawn` : detail;
+}
 
 async function remove(
   ctx: PageContext,
@@ -99,8 +103,8 @@ async function remove(
   const removed = await ctx.people.remove(
     request.accountId,
     personId,
-    (person, isWithdrawn) =>
-      request.note("person.removed", nameOf(person), isWithdrawn ? withdrawn : ""),
+    (person, { was, isWithdrawn }) =>
+      request.note("person.removed", personText(person), withWithdrawn(`was ${was}`, isWithdrawn)),
     form.text("revoke_keys") === "yes"
       ? ({ name, prefix }) =>
         request.note("api_key.revoked", name, `${prefix}…, key of the removed person`)
@@ -152,9 +156,9 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
     request.accountId,
     request.param("id"),
     role,
-    (person, isWithdrawn) => {
-      const detail = isWithdrawn ? `to ${roleText}; ${withdrawn}` : `to ${roleText}`;
-      return request.note("person.role_changed", nameOf(person), detail);
+    (person, { was, isWithdrawn }) => {
+      const detail = withWithdrawn(`from ${was} to ${roleText}`, isWithdrawn);
+      return request.note("person.role_changed", personText(person), detail);
     },
     payloads,
   );
@@ -330,9 +334,11 @@ function MemberLine({ member, keys, request, isOwner }: {
     <tr>
       <td class="name">
         {person.name} {isSelf ? <span class="muted">(you)</span> : null}
-        {person.email !== null && person.email !== person.name
-          ? <div class="muted">{person.email}</div>
-          : null}
+        {person.email === null
+          ? <code class="muted">{`…${idEnd(person.id)}`}</code>
+          : person.email === person.name
+          ? null
+          : <div class="muted">{person.email}</div>}
       </td>
       <td data-label="Role">
         {isOwner
