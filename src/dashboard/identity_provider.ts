@@ -58,6 +58,14 @@ export function requestOptions(address: string) {
   };
 }
 
+/**
+ * Checks the protocol of an endpoint that a provider names and the browser is sent to: https, or
+ * plain http if the issuer may be. The library checks the endpoints that it calls itself. Throws.
+ */
+export function checkEndpoint(endpoint: string, issuer: string): void {
+  oauth.checkProtocol(new URL(endpoint), !requestOptions(issuer)[oauth.allowInsecureRequests]);
+}
+
 /** The longest answer that is read, uncompressed. Configurations and lists of keys have a few KB. */
 const maxAnswerBytes = 1024 * 1024;
 

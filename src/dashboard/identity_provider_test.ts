@@ -1,7 +1,7 @@
 /** Answers of identity providers that are wrong, too large, or never end. */
 import assert from "@std/assert";
 import { Secret } from "../base/secret.ts";
-import { identityOf, ProviderError } from "./identity_provider.ts";
+import { checkEndpoint, identityOf, ProviderError } from "./identity_provider.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { flowSecrets } from "./secrets.ts";
@@ -71,6 +71,27 @@ Deno.test("an answer of more than 1 MiB is refused, at each of the provider's ad
     }, redirectUri);
     await refusal(() => plain.identify(callback, flow));
   });
+});
+
+Deno.test("people are sent to no authorization endpoint without TLS, unless the issuer has none", async () => {
+  let endpoint = "";
+  const answers = {
+    "/.well-known/openid-configuration": (issuer: string) =>
+      JSON.stringify({ issuer, authorization_endpoint: endpoint }),
+  };
+  await withProvider(answers, async (issuer) => {
+    const provider = createOpenIdProvider({ ...client, issuer }, redirectUri);
+    for (endpoint of ["javascript:alert(1)//", "data:text/html,x", "ftp://id.example.com/"]) {
+      await assert.rejects(() => provider.authorizeUrl(flow), ProviderError, endpoint);
+    }
+    endpoint = "https://id.example.com/authorize";
+    assert.match(await provider.authorizeUrl(flow), /^https:\/\/id\.example\.com\/authorize\?/);
+  });
+  const https = "https://id.example.com";
+  checkEndpoint(`${https}/authorize`, https);
+  for (endpoint of ["http://id.example.com/authorize", "http://127.0.0.1/authorize"]) {
+    assert.throws(() => checkEndpoint(endpoint, https), /only requests to HTTPS are allowed/);
+  }
 });
 
 Deno.test("an answer that is small only while it is compressed is refused", async () => {

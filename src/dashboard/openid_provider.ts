@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import {
   authorizeAddress,
+  checkEndpoint,
   claimOf,
   exchange,
   identityOf,
@@ -24,6 +25,7 @@ export function createOpenIdProvider(
       exchange(async () => {
         const { authorization_endpoint: endpoint } = await discover(issuer);
         if (endpoint === undefined) throw new Error("the provider names no authorization endpoint");
+        checkEndpoint(endpoint, issuer);
         const scope = scopes ?? "openid email profile";
         const params = {
           client_id: clientId,
