@@ -166,6 +166,27 @@ Deno.test("a key with --models is 403 where a request names other models beside 
   }
 });
 
+Deno.test("a stream that runs while its key is revoked is completed and charged; the next call is 401", async () => {
+  const { id, key } = await service().createKey();
+  const headers = { authorization: `Bearer ${key}` };
+  const body = { model: "vendor-b/gpt-4.1", messages: [{ role: "user", content: "[drip:20] Hi" }] };
+  const answer = await service().post(
+    "/chat/v1/chat/completions",
+    { ...body, stream: true },
+    headers,
+  );
+  const events = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await events.read()).value ?? "";
+  await service().admin("key", "revoke", id);
+  assert.ok(!text.includes("[DONE]"), "it is still running");
+  const next = await service().post("/chat/v1/chat/completions", body, headers);
+  assert.deepEqual([next.status, (await next.json()).error.code], [401, "invalid_api_key"]);
+  for (let read = await events.read(); !read.done; read = await events.read()) text += read.value;
+  assert.match(text, /\[DONE\]/);
+  const row = await service().row(answer.headers.get("x-transaction-id"));
+  assert.ok(Number(row.charged_usd) > 0);
+});
+
 Deno.test("a preset of OpenRouter needs the caller's own vendor key, and a key without a list", async () => {
   const { key: any } = await service().createKey();
   const { key: listed } = await service().createKey("--models", "openrouter/openai/gpt-5-mini");
