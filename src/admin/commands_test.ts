@@ -29,9 +29,12 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     first: () => Promise.resolve(accounts[0]),
     list: () => Promise.resolve(accounts),
     page: unused,
-    setTier(id, change) {
+    setTier(id, change, note) {
       const one = accounts.find((account) => account.id === id);
-      return Promise.resolve(one && Object.assign(one, change(one)));
+      if (!one) return Promise.resolve(undefined);
+      const before = { ...one };
+      noted(note?.(before, Object.assign(one, change(one))));
+      return Promise.resolve(one);
     },
   };
   const apiKeys: ApiKeyStore = {
@@ -419,6 +422,9 @@ Deno.test("what changes an account is noted in its audit log, without the key", 
   await run("key", "revoke", id);
   await run("key", "list");
   await run("key", "create");
+  await run("account", "tier", "team", "pro");
+  await run("account", "tier", "team", "enterprise", "--rpm", "5", "--burst", "6");
+  const [pro, enterprise] = ["600 a minute, burst 1000", "5 a minute, burst 6"];
   assert.deepEqual(
     audit.map(({ action, subject, detail, actor }) => [action, subject, detail, actor.name]),
     [
@@ -429,6 +435,13 @@ Deno.test("what changes an account is noted in its audit log, without the key", 
         "command line",
       ],
       ["api_key.revoked", "ci", `${prefix}…`, "command line"],
+      [
+        "account.tier_changed",
+        "pro",
+        `${pro}; was enterprise: 9 a minute, burst 9`,
+        "command line",
+      ],
+      ["account.tier_changed", "enterprise", `${enterprise}; was pro: ${pro}`, "command line"],
     ],
   );
   assert.ok(!JSON.stringify(audit).includes(key));

@@ -58,14 +58,18 @@ export async function changeAccountLimits(
   const changed = await accounts.setTier(
     account.id,
     (current) => limitsOf(current, options),
-    ({ id, tier, requestsPerMinute, burst }) => {
-      const detail = `${requestsPerMinute} a minute, burst ${burst}`;
-      return noteBy(by, id, "account.tier_changed", tier, detail);
+    (before, after) => {
+      const detail = `${limitsText(after)}; was ${before.tier}: ${limitsText(before)}`;
+      return noteBy(by, after.id, "account.tier_changed", after.tier, detail);
     },
   );
   if (!changed) throw new Fault("account_not_found");
   keysChanged((await apiKeys.list(account.id)).map(({ id }) => id));
   return changed;
+}
+
+function limitsText({ requestsPerMinute, burst }: Account): string {
+  return `${requestsPerMinute} a minute, burst ${burst}`;
 }
 
 /** `enterprise` takes its own numbers; an account that has it already keeps absent ones. */

@@ -43,6 +43,6 @@ export interface AccountStore {
   setTier(
     id: number,
     change: (account: Account) => { tier: Tier; requestsPerMinute: number; burst: number },
-    audit?: (changed: Account) => AuditNote,
+    audit?: (before: Account, after: Account) => AuditNote,
   ): Promise<Account | undefined>;
 }

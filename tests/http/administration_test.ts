@@ -292,6 +292,15 @@ Deno.test("a key that the API made, capped and revoked is one to every endpoint 
   const before = await audited();
   await sdk.revokeApiKey({ client: admin, path });
   assert.deepEqual(await audited(), before);
+  assert.deepEqual(before.slice(0, 4).map(({ action, detail }) => [action, detail]).reverse(), [
+    [
+      "api_key.created",
+      `${made.prefix}…; scopes: all but admin; models: all; cap a day: none; cap a month: none; ends: never`,
+    ],
+    ["api_key.changed", `${made.prefix}…; cap a month: 0.000001000 USD, was none`],
+    ["api_key.changed", `${made.prefix}…; cap a month: none, was 0.000001000 USD`],
+    ["api_key.revoked", `${made.prefix}…`],
+  ]);
 });
 
 Deno.test("keys and accounts come in pages that join", async () => {

@@ -68,7 +68,8 @@ async function setTier(
   // Without the lock, two concurrent changes would each undo the other's.
   const [old] = await tx.query(`${find} for no key update`, [id]);
   if (!old) return undefined;
-  const { tier, requestsPerMinute, burst } = change(readAccount(old));
+  const before = readAccount(old);
+  const { tier, requestsPerMinute, burst } = change(before);
   await tx.query(
     `with changed as (
            update accounts set tier = $2, requests_per_minute = $3, burst = $4,
@@ -83,7 +84,7 @@ async function setTier(
   );
   const [row] = await tx.query(find, [id]);
   const changed = readAccount(row!);
-  await writeAudit(tx, audit?.(changed));
+  await writeAudit(tx, audit?.(before, changed));
   return changed;
 }
 
