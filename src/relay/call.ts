@@ -25,7 +25,7 @@ import {
   type PayloadLimits,
   payloadLimits,
 } from "../records/payload.ts";
-import { unreportedSearches } from "./plan/hosted_work.ts";
+import { drawingModel, unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
@@ -379,6 +379,7 @@ export class Call<M extends CallMeter = Meter> {
       maxOutputTokens: recorded.maxOutputTokens,
       dearerTier: price && isDearerTier(price, serviceTier) ? serviceTier : undefined,
       countHosted: this.#plan.upstream?.countHosted,
+      drawingModel: drawingModel(this.#plan.hosted),
       promptUsage: () =>
         promptUsage ?? this.#attempt(
           "prompt",

@@ -10,6 +10,7 @@ import type {
   Mode,
   SettledCall,
 } from "../shared/interaction.ts";
+import type { DrawingModel } from "./plan/hosted_work.ts";
 import { callCost } from "../pricing/call_cost.ts";
 import { type CostBounds, plausible, type Reported, storableCount } from "../pricing/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
@@ -33,6 +34,8 @@ export interface EstimateTerms {
   dearerTier?: string | undefined;
   /** Counts vendor-side work by its blocks in the answer. */
   countHosted?: ((work: readonly unknown[]) => HostedCounts) | undefined;
+  /** The model that draws the answer's pictures; absent: the one that was asked. */
+  drawingModel?: DrawingModel | undefined;
 }
 
 /** What a bill depends on besides the answer. */
@@ -201,17 +204,31 @@ export class Meter implements CallMeter {
   #usageFor(terms: EstimateTerms): { usage: Usage; basis: BillingBasis } {
     // The usage in a whole answer counts even if the rest can't be read.
     const hasEnded = this.#finish !== undefined || this.#isUnread;
-    if (this.#usage && hasEnded && !this.#isUsageEarly) {
-      return { usage: this.#usage, basis: "reported" };
+    const reported = hasEnded && !this.#isUsageEarly ? this.#usage : undefined;
+    const usage = reported ?? this.#estimated(terms);
+    const { drawingModel } = terms;
+    const tokens = this.#pictures * (drawingModel?.tokensPerPicture ?? 0);
+    if (!drawingModel || tokens === 0 || usage.otherModels) {
+      return { usage, basis: reported ? "reported" : "estimated" };
     }
-    return { usage: this.#estimated(terms), basis: "estimated" };
+    // The vendor's report leaves out the pictures.
+    const pictures = { input: 0, output: tokens, imageOutput: tokens };
+    return {
+      usage: {
+        ...usage,
+        output: usage.output + tokens,
+        imageOutput: (usage.imageOutput ?? 0) + tokens,
+        otherModels: [{ model: drawingModel.model, usage: pictures }],
+      },
+      basis: "estimated",
+    };
   }
 
   /** A report in the middle of a stream may lag behind what was sent: the larger count is taken. */
   #estimated(terms: EstimateTerms): Usage {
     const parts = this.#parts();
     const reported = this.#usage;
-    const image = this.#mediaTokens("image");
+    const image = terms.drawingModel ? 0 : this.#mediaTokens("image");
     const audio = this.#mediaTokens("audio");
     const written = this.#writtenTokens(parts) + image + audio;
     const most = terms.maxOutputTokens ?? Infinity;
@@ -239,6 +256,12 @@ export class Meter implements CallMeter {
     }
     // Text beyond the fold's cap is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
+  }
+
+  get #pictures(): number {
+    const blocks = [...this.#media?.values() ?? []];
+    const read = blocks.filter(({ media, chars }) => media === "image" && chars > 0).length;
+    return read + this.#unreadMedia;
   }
 
   #mediaTokens(kind: MediaBlock["media"]): number {

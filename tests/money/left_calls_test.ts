@@ -40,6 +40,26 @@ function searched(): Parts {
   ];
 }
 
+/** A picture by the image tool; its own model draws it, and is much dearer than the asked one. */
+const imageTool = { type: "image_generation", model: "gpt-image-2", quality: "high" };
+
+/** `isReported`: the vendor says how many tokens the picture took. */
+function drawn(isReported: boolean): Parts {
+  const response = { id: "resp_1", object: "response", model: "gpt-5-mini", tools: [imageTool] };
+  const item = { type: "image_generation_call", id: "ig_1", status: "completed", result: picture };
+  const usage = { input_tokens: 20, output_tokens: 10, total_tokens: 30 };
+  const image_gen = { input_tokens: 20, output_tokens: 6240, total_tokens: 6260 };
+  const tool_usage = isReported ? { image_gen, web_search: { num_requests: 0 } } : null;
+  return [
+    event({ type: "response.created", response: { ...response, status: "in_progress" } }) +
+    event({ type: "response.output_item.done", output_index: 0, item }),
+    event({
+      type: "response.completed",
+      response: { ...response, status: "completed", output: [item], usage, tool_usage },
+    }),
+  ];
+}
+
 /** Two turns: the second continues the first, which is long. */
 function continued(turn: number): Parts {
   const response = { id: `resp_${turn}`, object: "response", model: "gpt-4.1" };
@@ -114,6 +134,9 @@ function casesAfter(
     ["searches", responses, {
       ...{ ...streamed, model: "gpt-5-mini", input: "Hi", tools: [{ type: "web_search" }] },
     }, searched()],
+    ["image tool", responses, {
+      ...{ ...streamed, model: "gpt-5-mini", input: "Hi", tools: [imageTool] },
+    }, drawn(true)],
     ["tier", "/vendor-b/v1/chat/completions", {
       ...{ model: "gpt-4.1", stream: true, max_tokens: 6000, messages, service_tier: "priority" },
     }, prioritized()],
@@ -196,6 +219,10 @@ Deno.test("a caller that leaves at the end of an answer pays for its searches, m
     const ratio = left.charged / whole.charged;
     assert.ok(ratio > 0.9 && ratio < 1.1, `${name}: ${left.charged} of ${whole.charged} USD`);
   }
+  const [, path, body] = cases.find(([name]) => name === "image tool")!;
+  const unreported = await ask(path, body, drawn(false), true);
+  assert.equal(unreported.basis, "estimated");
+  assert.ok(unreported.charged > 0.18, `${unreported.charged} USD for a picture without tokens`);
 });
 
 Deno.test("a caller that leaves before the last of several images pays for those that came", async () => {

@@ -50,6 +50,8 @@ export type ToolCost =
     readonly role: "instead" | "besides";
     /** Output tokens of one use; absent: the limit of the whole answer. */
     readonly maxOutputTokens?: number;
+    /** Likely output tokens of each picture that it draws; absent: it draws none. */
+    readonly tokensPerPicture?: number;
     /** The request names no model: the vendor uses its default. */
     readonly isDefault?: boolean;
   }

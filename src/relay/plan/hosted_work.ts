@@ -112,7 +112,12 @@ export function chargeHosted(
     const { cost } = tool;
     if (cost.type === "model") {
       const price = terms.priceOf(cost.model);
-      if (!price) throw unpriced(shown(tool.path), `model '${cost.model.slice(0, 100)}'`, "a row");
+      // The vendor reports the tokens of another model's work, and no number of images.
+      const isByImage = price?.rates.perImage !== undefined;
+      if (!price || isByImage) {
+        const row = isByImage ? "a row with prices by the token" : "a row";
+        throw unpriced(shown(tool.path), `model '${cost.model.slice(0, 100)}'`, row);
+      }
       const { role, maxOutputTokens } = cost;
       models.push({ price, role, uses: count, ...(maxOutputTokens ? { maxOutputTokens } : {}) });
     } else if (cost.type === "unknown" && !terms.vendorReportsCost) {
@@ -205,6 +210,21 @@ function unpriced(param: string, what: string, field: string): Fault {
     message: `${param}: the service has no price for ${what} with this model, so it can't ` +
       `be used with the service's own key. Call with a vendor key of your own, or ask the operator to add ${field} to PRICES_FILE.`,
   });
+}
+
+/** The model that draws pictures for the requested one, and likely tokens of each of them. */
+export interface DrawingModel {
+  readonly model: string;
+  readonly tokensPerPicture: number;
+}
+
+/** Undefined if the requested model draws its pictures itself. */
+export function drawingModel(hosted: HostedWork | undefined): DrawingModel | undefined {
+  for (const { cost } of hosted?.tools ?? []) {
+    if (cost.type !== "model" || cost.tokensPerPicture === undefined) continue;
+    return { model: cost.model, tokensPerPicture: cost.tokensPerPicture };
+  }
+  return undefined;
 }
 
 /** Searches that the vendor bills but does not report in its usage. */

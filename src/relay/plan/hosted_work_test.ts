@@ -308,6 +308,21 @@ Deno.test("work without a price is refused, unless the vendor is trusted to say 
   }
 });
 
+Deno.test("an image tool is refused whose model is priced by the image: the vendor reports tokens", () => {
+  const charge = (label: string, image: string) => {
+    const work = ofResponses({ tools: [{ type: "image_generation", model: image }] });
+    return chargeHosted(work, {
+      price: priceOf({ input: 1n, output: 1n }),
+      priceOf: (name) => prices.find(label, name, at),
+      vendorReportsCost: false,
+    }, (path) => path);
+  };
+  for (const [label, image] of [["vendor-b", "dall-e-3"], ["vendor-g", "grok-imagine-image"]]) {
+    assert.throws(() => charge(label!, image!), { param: "tools[0]", message: /by the token/ });
+  }
+  assert.equal(charge("vendor-b", "gpt-image-2").models.length, 1);
+});
+
 Deno.test("state in the vendor's account is refused with the service's own key, whoever is trusted", () => {
   const state = [{ path: "tools[0].container", details: { kind: "container" } }];
   for (const isTrusted of [false, true]) {

@@ -12,6 +12,7 @@ import {
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { framesOf, imageTokens } from "../../kernel/image_tokens.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 import { codingTool } from "./request/coding_tools.ts";
 
@@ -95,6 +96,7 @@ function imageTool(tool: JsonRecord, path: string): HostedTool {
   // An SVG takes yet another model, which usage doesn't report.
   const cost: ToolCost = isSet(tool.svg) || tool.output_format === "svg" ? unknownCost : {
     ...{ type: "model", model, role: "besides", maxOutputTokens: imageToolTokens },
+    tokensPerPicture: framesOf(tool) * imageTokens(asString(tool.quality), asString(tool.size)),
     ...(asString(tool.model) === undefined ? { isDefault: true } : {}),
   };
   return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
