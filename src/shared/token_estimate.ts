@@ -160,7 +160,7 @@ function mayHoldMedia(body: string): boolean {
 const pieceChars = 8_000;
 const notBase64 = /[^\w+/=-]/;
 const mediaStart =
-  /"(?:data:[\w.+-]{1,127}\/[\w.+-]{1,127};base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000}/g;
+  /"(?:data:[\w.+-]{1,127}\/[\w.+-]{1,127};base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[E-Pk-v]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000}/g;
 
 /** Upper bound of the tokens that vendors themselves add to a request. */
 export const vendorOverheadTokens = 1024;
