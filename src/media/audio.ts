@@ -186,6 +186,7 @@ export class AudioReader {
     const { usage, basis } = speechUsage(this.#speechCall.ask, reported, {
       ...{ price, ignoresCost: !vendor.reportsCost },
       seconds: () => this.#seconds(),
+      tokensPerMinute: this.#speechCall.codec.tokensPerMinute,
     });
     this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);
   }

@@ -4,6 +4,7 @@ import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
 import { generateSpeechCodec } from "../dialects/text/generate/operations/generate_content_speech.ts";
 import { speechAsk } from "../../tests/support/speech_ask.ts";
 import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
+import type { Usage } from "../shared/usage.ts";
 import { AudioReader } from "./audio.ts";
 
 /** Returns a reader of answers of this type; nothing is billed, since the call has no price. */
@@ -46,16 +47,17 @@ Deno.test("events without the last one are truncated, and their usage so far isn
     generateSpeechCodec,
     "text/event-stream",
     ask,
-    (...args) => reports.push(args.slice(1)),
+    (usage, ...args) => reports.push([(usage as Usage).output, ...args]),
   );
-  const inlineData = { data: new Uint8Array(48_000).toBase64() };
+  const inlineData = { data: new Uint8Array(96_000).toBase64() };
   const usageMetadata = { promptTokenCount: 4, candidatesTokenCount: 1 };
   const candidates = [{ content: { parts: [{ inlineData }] } }];
   const event = JSON.stringify({ candidates, usageMetadata });
   reader.readPiece(new TextEncoder().encode(`data: ${event}\n\n`));
   assert.throws(() => reader.end(), { code: "upstream_stream_truncated" });
   reader.settle(false);
-  assert.deepEqual(reports, [["estimated", undefined]]);
+  // Two seconds, at 25 tokens a second.
+  assert.deepEqual(reports, [[50, "estimated", undefined]]);
 });
 
 Deno.test("a refusal is told without the secrets in it", () => {

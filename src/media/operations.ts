@@ -86,7 +86,7 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   hosted?: HostedWork | undefined;
   /** Upper bound of the usage of all the call's vendor requests, without hosted work. */
   bound: BoundInput;
-  /** Likely output tokens of one picture; `bound` has the most that it may take. */
+  /** Likely output tokens of one picture, or of the speech; `bound` has the most. */
   likelyOutputTokens?: number;
   /** The number of vendor requests, each for an equal share of the pictures; 1 when absent. */
   requests?: number;
@@ -432,7 +432,8 @@ function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
     return { ...likelyTranscript(bound.seconds), seconds: bound.seconds };
   }
   const seconds = likelySeconds(characters);
-  const output = Math.min(maxOutputTokens, speechTokens(seconds));
+  const likely = asked.likelyOutputTokens ?? speechTokens(seconds);
+  const output = Math.min(maxOutputTokens, likely);
   return { input, output, audioOutput: output, characters, seconds };
 }
 

@@ -1,6 +1,11 @@
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { characters } from "../base/characters.ts";
-import { speech as spoken, speechBound } from "../dialects/media/operations/speech.ts";
+import {
+  likelySeconds,
+  speech as spoken,
+  speechBound,
+  speechTokens,
+} from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import { optionsWork } from "../dialects/kernel/vendor_options.ts";
@@ -58,6 +63,10 @@ export async function createSpeech(
     requestText: bodyText,
     hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
     bound: speechBound(ask, ask.speed),
+    likelyOutputTokens: speechTokens(
+      likelySeconds(characters(ask.text), ask.speed),
+      codec.tokensPerMinute,
+    ),
   }, (ctx) => work(ctx, speechCall));
 }
 

@@ -64,4 +64,6 @@ export interface SpeechCodec {
   read(json: unknown): SpeechPiece;
   /** Whether the vendor always returns raw samples: 16 bits, little-endian. */
   readonly givesSamples: boolean;
+  /** Output tokens that the vendor counts for a minute of speech; absent: as many as OpenAI. */
+  readonly tokensPerMinute?: number;
 }

@@ -28,9 +28,9 @@ export const speech: Operation = {
   reader: (request) => new SpeechReader(request),
 };
 
-/** Output tokens of speech: 1,250 a minute, derived from the vendor's price per minute. */
-export function speechTokens(seconds: number): number {
-  return Math.ceil(seconds * 1250 / 60);
+/** Output tokens of speech; OpenAI's 1,250 a minute are derived from its price per minute. */
+export function speechTokens(seconds: number, perMinute = 1250): number {
+  return Math.ceil(seconds * perMinute / 60);
 }
 
 /** Returns the audio as the record stores it, without its data if that was too large. */
@@ -71,12 +71,15 @@ function speedOf(speed: unknown): number {
 
 /**
  * Returns a call's usage and its basis. `reported`: the vendor's usage of a complete answer.
- * `seconds` measures the audio.
+ * `seconds` measures the audio; for `tokensPerMinute` see `SpeechCodec`.
  */
 export function speechUsage(
   { text, instructions = "" }: SpokenTexts,
   reported: BillableUsage | undefined,
-  { price, ignoresCost, seconds }: Omit<AnswerEnding, "isComplete"> & { seconds: () => number },
+  { price, ignoresCost, seconds, tokensPerMinute }: Omit<AnswerEnding, "isComplete"> & {
+    seconds: () => number;
+    tokensPerMinute?: number | undefined;
+  },
 ): { usage: BillableUsage; basis: BillingBasis } {
   const isTimed = price?.rates.perMinute !== undefined;
   // The vendor may report tokens although the price is per minute.
@@ -89,7 +92,7 @@ export function speechUsage(
     return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
   }
   const input = estimateTokens(`${text}${instructions}`);
-  const output = speechTokens(seconds());
+  const output = speechTokens(seconds(), tokensPerMinute);
   return { usage: { input, output, audioOutput: output, ...counted }, basis: "estimated" };
 }
 

@@ -27,6 +27,8 @@ export const generateSpeechCodec: SpeechCodec = {
   encode,
   read,
   givesSamples: true,
+  // 25 a second.
+  tokensPerMinute: 1500,
 };
 
 const voices = ["Zephyr", "Puck", "Charon", "Kore", "Fenrir", "Leda", "Orus", "Aoede"]
