@@ -78,7 +78,7 @@ function summed(list: readonly Usage[]): Usage {
     input: 0,
     output: 0,
     ...optionalField("vendorCostUsd", summedCost(list)),
-    ...optionalField("serviceTier", tierOf(list)),
+    ...tiersOf(list),
     ...(raw.length > 0 ? { raw } : {}),
   };
   for (const usage of list) {
@@ -89,10 +89,12 @@ function summed(list: readonly Usage[]): Usage {
   return sum;
 }
 
-/** Undefined if the requests report different tiers: then the usual price counts. */
-function tierOf(list: readonly Usage[]): string | undefined {
-  const tiers = new Set(list.flatMap(({ serviceTier }) => serviceTier ?? []));
-  return tiers.size === 1 ? [...tiers][0] : undefined;
+/** The tier of all requests; if they report different ones, each is priced by its own. */
+function tiersOf(list: readonly Usage[]): Pick<Usage, "serviceTier" | "otherModels"> {
+  const tiered = list.filter(({ serviceTier }) => serviceTier !== undefined);
+  const tiers = new Set(tiered.map(({ serviceTier }) => serviceTier));
+  if (tiers.size > 1) return { otherModels: tiered.map((usage) => ({ usage })) };
+  return optionalField("serviceTier", tiered[0]?.serviceTier);
 }
 
 /** Undefined if one of the requests reports no cost: the sum of the others would be too low. */

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { readImageList } from "../dialects/media/images/answer.ts";
+import { callCost } from "../pricing/call_cost.ts";
 import { priceOf } from "../../tests/support/operation_request.ts";
 import { type BillableImages, imageUsage } from "./image_usage.ts";
 
@@ -67,6 +68,21 @@ Deno.test("several calls have the service tier that the vendor reports for them"
   assert.equal(tierOf("flex", undefined), "flex");
   assert.equal(tierOf("flex", "standard"), undefined);
   assert.equal(tierOf(undefined, undefined), undefined);
+  // Each is priced by its own.
+  const usageIn = (serviceTier: string) => ({ input: 100, output: 20, reasoning: 5, serviceTier });
+  const calls = ["flex", "flex", "priority", "standard"].map((tier) => ({
+    count: 1,
+    usage: usageIn(tier),
+  }));
+  const price = {
+    ...priceOf({ input: 1000n, output: 1000n, reasoning: 2000n }),
+    serviceTiers: {
+      flex: { numerator: 1n, denominator: 2n },
+      priority: { numerator: 3n, denominator: 1n },
+    },
+  };
+  const { usage } = imageUsage(calls, drawing);
+  assert.equal(callCost(usage, price, () => undefined).pico, 5n * 125_000n);
 });
 
 Deno.test("pictures of a broken answer are as many as were asked for, and reported by a usage alone", () => {

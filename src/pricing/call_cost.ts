@@ -5,8 +5,8 @@ import { roundPicoToNano } from "../base/money.ts";
 /**
  * Returns the cost of one call, in which other models may have taken part (`usage.otherModels`).
  * Each of these passes is subtracted from the whole and priced by its own model's row, with the
- * context tier of its own prompt. A model without a row is priced as the one that was asked. The sum
- * is rounded once.
+ * context tier of its own prompt. A model without a row is priced as the one that was asked. A price
+ * per request is paid once. The sum is rounded once.
  */
 export function callCost(
   usage: BillableUsage,
@@ -18,7 +18,8 @@ export function callCost(
     return own ? [{ usage: inTierOf(other.usage, usage), row: own }] : [];
   });
   const rest = priced.reduce((left, other) => without(left, other.usage), usage);
-  const costs = [costOf(rest, row), ...priced.map((other) => costOf(other.usage, other.row))];
+  const passes = priced.map((other) => costOf(other.usage, other.row, 0));
+  const costs = [costOf(rest, row), ...passes];
   const pico = costs.reduce((sum, cost) => sum + cost.pico, 0n);
   return { pico, nanos: roundPicoToNano(pico), lines: costs.flatMap((cost) => cost.lines) };
 }
@@ -40,6 +41,7 @@ const shared = [
   "cacheWriteLong",
   "imageInput",
   "output",
+  "reasoning",
   "imageOutput",
 ] as const;
 

@@ -50,6 +50,20 @@ Deno.test("a pass of the asked model has the context tier of its own prompt", ()
   assert.equal(callCost(usage, { ...asked, contextTiers }, priceOf).pico, 4000n * 1000n);
 });
 
+Deno.test("a price per request is paid once, whatever passes the vendor made of it", () => {
+  const perRequest = 5_000_000n;
+  const usage = { ...advised, otherModels: [...advised.otherModels!, { usage: advised }] };
+  const both = (model: PriceRow) => ({
+    ...model,
+    rates: { ...model.rates, perRequest },
+    contextTiers: [{ threshold: 0, inclusive: true, rates: { perRequest } }],
+  });
+  const cost = callCost(usage, both(asked), () => both(dear));
+  const { lines } = cost;
+  assert.equal(lines.filter(({ dimension }) => dimension === "perRequest").length, 1);
+  assert.equal(cost.pico, callCost(usage, asked, priceOf).pico + perRequest);
+});
+
 Deno.test("counts that another model's usage lacks are all the asked one's", () => {
   const rates = { input: 1000n, cacheRead: 100n, cacheWrite: 2000n, output: 1000n };
   const usage: Usage = {
