@@ -6,10 +6,12 @@ import {
   type TextRange,
 } from "../../../../base/json_text.ts";
 import { finish } from "../../../../base/steps.ts";
+import { isSound, promptMediaTokens } from "../../../../shared/media_estimate.ts";
 import { estimateTokens, inputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import type { HostedWork, VendorState } from "../../../kernel/hosted.ts";
+import { optionalField } from "../../../kernel/fields.ts";
 import { filesIn } from "../hosted.ts";
 import { mediaFields } from "../media.ts";
 import { bareModel } from "../models.ts";
@@ -128,12 +130,15 @@ class VectorReader extends JsonAnswerReader {
     if (this.#usage && this.#usage.input > 0) return { usage: this.#usage, basis: "reported" };
     const { fields } = this.request;
     const contents = this.#member === "embedding" ? [fields] : recordsIn(fields.requests);
-    const input = contents.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
-    return { usage: { input, output: 0 }, basis: "estimated" };
+    const parts = contents.flatMap(({ content }) => recordsIn(asRecord(content).parts));
+    let [input, audioInput] = [0, 0];
+    for (const { text, inlineData, inline_data: other } of parts) {
+      const media = asString(asRecord(inlineData ?? other).data) ?? "";
+      const tokens = promptMediaTokens(media);
+      input += estimateTokens(asString(text) ?? "") + tokens;
+      if (isSound(media)) audioInput += tokens;
+    }
+    const sound = optionalField("audioInput", audioInput || undefined);
+    return { usage: { input, ...sound, output: 0 }, basis: "estimated" };
   }
-}
-
-function textOf(content: unknown): string {
-  const parts = recordsIn(asRecord(content).parts);
-  return parts.map(({ text }) => asString(text) ?? "").join("\n");
 }

@@ -51,7 +51,7 @@ Deno.test("tokens are the vendor's where it counts, else those of the text", () 
   counted.whole('{"embedding":{"values":[1]},"usageMetadata":{"promptTokenCount":4}}', "");
   const { usage, basis } = counted.outcome(whole)!;
   assert.deepEqual([usage.input, usage.output, basis], [4, 0, "reported"]);
-  const texts = ["a red door", "another, of green"];
+  const texts = ["a red door", "https://example.com/green"];
   const batch = batchEmbedContents.reader(requestOf({ requests: texts.map((t) => one(t)) }, "m"));
   const embeddings = [{ values: [1] }, { values: [2] }];
   for (const usageMetadata of [undefined, { promptTokenCount: 0 }]) {
@@ -62,6 +62,19 @@ Deno.test("tokens are the vendor's where it counts, else those of the text", () 
     });
   }
   assert.equal(readBatch({ embeddings, usageMetadata: { promptTokenCount: 0 } }).tokens, undefined);
+});
+
+Deno.test("images and sound that the vendor doesn't count are estimated, and not free", () => {
+  const usageOf = (part: Record<string, unknown>) => {
+    const reader = embedContent.reader(requestOf({ content: { parts: [part] } }, "m"));
+    reader.whole('{"embedding":{"values":[1]}}', "");
+    return reader.outcome(whole)!.usage;
+  };
+  const picture = { mimeType: "image/png", data: `iVBORw0KGgo${"A".repeat(2000)}` };
+  const sound = { mimeType: "audio/mpeg", data: `//uQ${"A".repeat(85_330)}` };
+  assert.deepEqual(usageOf({ inlineData: picture }), { input: 1024, output: 0 });
+  // A hundred tokens, of four seconds.
+  assert.deepEqual(usageOf({ inline_data: sound }), { input: 101, audioInput: 101, output: 0 });
 });
 
 for (const text of ["", "null", "[]", "{}", '{"embeddings":{}}', '{"embedding":[]}']) {
