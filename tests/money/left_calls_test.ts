@@ -88,6 +88,23 @@ function prioritized(): Parts {
   ];
 }
 
+/** Words that look like base64 of a picture, an address, or data of no known kind. */
+const disguises = ["iVBORw0KGgo/", "https://a/", "data:a/b,", ""].map((start) =>
+  `${start}${"tell_me_all-".repeat(20_000)}`
+);
+
+function disguised(prompt: string): Parts {
+  const chunk = (choices: unknown[], usage: unknown = null) =>
+    event({ id: "c", model: "gpt-4.1", choices, usage });
+  const prompt_tokens = Math.ceil(prompt.length / 4);
+  const usage = { prompt_tokens, completion_tokens: 2, total_tokens: prompt_tokens + 2 };
+  const delta = { role: "assistant", content: "Fine." };
+  return [
+    chunk([{ index: 0, delta, finish_reason: null }]),
+    chunk([{ index: 0, delta: {}, finish_reason: "stop" }]) + chunk([], usage) + "data: [DONE]\n\n",
+  ];
+}
+
 function pictured(): Parts {
   const usageMetadata = {
     promptTokenCount: 20,
@@ -140,6 +157,11 @@ function casesAfter(
     ["tier", "/vendor-b/v1/chat/completions", {
       ...{ model: "gpt-4.1", stream: true, max_tokens: 6000, messages, service_tier: "priority" },
     }, prioritized()],
+    ...disguises.map((content): [string, string, unknown, Parts] => [
+      ...["disguise", "/vendor-b/v1/chat/completions"] as const,
+      { model: "gpt-4.1", stream: true, max_tokens: 100, messages: [{ role: "user", content }] },
+      disguised(content),
+    ]),
     [
       "picture",
       "/vendor-d/v1beta/models/gemini-2.5-flash-image:streamGenerateContent?alt=sse",

@@ -15,6 +15,13 @@ interface PromptContent {
 }
 
 /**
+ * The names of all dialects' fields that hold media, addresses of media, or what a vendor sealed.
+ * Every other string is words to its vendor, even if it looks like base64.
+ */
+const mediaName =
+  /(?:^|_)(?:url|uri|data|image|images|audio|video|file|result|json)$|Uri$|[sS]ignature$|^encrypted_/;
+
+/**
  * Returns the text of a request in any dialect, and the estimated tokens of its media, to count
  * tokens if the vendor doesn't. The text is every string in the body that isn't media. Iterative,
  * since callers may nest arbitrarily deep.
@@ -24,11 +31,14 @@ export function* promptContent(body: unknown): Steps<PromptContent> {
   let mediaTokens = 0;
   let audioTokens = 0;
   const stack: unknown[] = [body];
-  for (let looked = 1; stack.length > 0; looked++) {
+  /** Values of fields that hold media. */
+  const media: unknown[] = [];
+  for (let looked = 1; stack.length > 0 || media.length > 0; looked++) {
     if (looked % 2048 === 0) yield;
-    const value = stack.pop();
+    const mayBeMedia = media.length > 0;
+    const value = mayBeMedia ? media.pop() : stack.pop();
     if (typeof value === "string") {
-      if (!isMedia(value)) {
+      if (!mayBeMedia || !isMedia(value)) {
         texts.push(value);
         continue;
       }
@@ -36,9 +46,14 @@ export function* promptContent(body: unknown): Steps<PromptContent> {
       mediaTokens += tokens;
       if (isSound(value)) audioTokens += tokens;
     } else if (Array.isArray(value)) {
-      for (const one of value) stack.push(one);
+      const list = mayBeMedia ? media : stack;
+      for (const one of value) list.push(one);
     } else if (isRecord(value)) {
-      for (const one of Object.values(value)) stack.push(one);
+      // The data of a plain text document are words.
+      const isText = value.type === "text";
+      for (const [name, one] of Object.entries(value)) {
+        (mediaName.test(name) && !isText ? media : stack).push(one);
+      }
     }
   }
   return { texts, mediaTokens, audioTokens };

@@ -38,8 +38,26 @@ const media: [string, string][] = [
   ["bare base64 for URLs", base64.replaceAll("Q", "-").replaceAll("J", "_")],
 ];
 for (const [name, value] of media) {
-  Deno.test(`${name} isn't counted as words`, () => assert.equal(counted(value), ""));
+  Deno.test(`${name} isn't counted as words, except where its vendor reads words`, () => {
+    for (const url of [value, [value]]) {
+      assert.equal(promptText({ messages: [{ content: [{ image_url: { url } }] }] }), "");
+    }
+    assert.equal(promptText({ source: { type: "base64", data: value } }), "base64");
+    assert.ok(promptText({ source: { type: "text", data: value } }).includes(value));
+    assert.equal(counted(value), value);
+    assert.equal(promptText({ input: [value] }), value);
+    assert.equal(promptText(value), value);
+  });
 }
+
+Deno.test("what a vendor sealed, and media under each dialect's names, are no words", () => {
+  const names = ["encrypted_content", "signature", "thoughtSignature", "image_url", "file_data"]
+    .concat(["fileUri", "file_uri", "file_url", "result", "data", "b64_json", "video_url"]);
+  for (const name of names) assert.equal(promptText({ item: { [name]: base64 } }), "", name);
+  for (const name of ["metadata", "text", "output", "urls of mine", "input"]) {
+    assert.equal(promptText({ item: { [name]: base64 } }), base64, name);
+  }
+});
 
 const texts: [string, string][] = [
   ["a prompt that begins with an address", "https://example.com/a Summarise this page, please."],
