@@ -206,30 +206,42 @@ export class Meter implements CallMeter {
     const hasEnded = this.#finish !== undefined || this.#isUnread;
     const reported = hasEnded && !this.#isUsageEarly ? this.#usage : undefined;
     const usage = reported ?? this.#estimated(terms);
+    const counted = { usage, basis: reported ? "reported" : "estimated" } as const;
+    const pictures = this.#mediaIn("image").length;
+    if (pictures === 0 || usage.vendorCostUsd !== undefined) return counted;
     const { drawingModel } = terms;
-    const tokens = this.#pictures * (drawingModel?.tokensPerPicture ?? 0);
-    if (!drawingModel || tokens === 0 || usage.otherModels) {
-      return { usage, basis: reported ? "reported" : "estimated" };
+    if (!drawingModel) {
+      return usage.imageOutput === undefined ? this.#withImageShare(usage) : counted;
     }
+    if (usage.otherModels) return counted;
     // The vendor's report leaves out the pictures.
-    const pictures = { input: 0, output: tokens, imageOutput: tokens };
+    const tokens = pictures * drawingModel.tokensPerPicture;
+    const drawing = { input: 0, output: tokens, imageOutput: tokens };
     return {
       usage: {
         ...usage,
         output: usage.output + tokens,
         imageOutput: (usage.imageOutput ?? 0) + tokens,
-        otherModels: [{ model: drawingModel.model, usage: pictures }],
+        otherModels: [{ model: drawingModel.model, usage: drawing }],
       },
       basis: "estimated",
     };
+  }
+
+  /** Counts as the images' all output beside reasoning and words. */
+  #withImageShare(usage: Usage): { usage: Usage; basis: BillingBasis } {
+    const others = (usage.reasoning ?? 0) + this.#writtenTokens(this.#parts());
+    const imageOutput = Math.max(0, usage.output - others);
+    return { usage: { ...usage, imageOutput }, basis: "estimated" };
   }
 
   /** A report in the middle of a stream may lag behind what was sent: the larger count is taken. */
   #estimated(terms: EstimateTerms): Usage {
     const parts = this.#parts();
     const reported = this.#usage;
-    const image = terms.drawingModel ? 0 : this.#mediaTokens("image");
-    const audio = this.#mediaTokens("audio");
+    const unread = Array<MediaBlock>(this.#unreadMedia).fill(unreadPicture);
+    const image = tokensOf(terms.drawingModel ? unread : [...unread, ...this.#mediaIn("image")]);
+    const audio = tokensOf(this.#mediaIn("audio"));
     const written = this.#writtenTokens(parts) + image + audio;
     const most = terms.maxOutputTokens ?? Infinity;
     const usage: Usage = {
@@ -258,19 +270,9 @@ export class Meter implements CallMeter {
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
 
-  get #pictures(): number {
-    const blocks = [...this.#media?.values() ?? []];
-    const read = blocks.filter(({ media, chars }) => media === "image" && chars > 0).length;
-    return read + this.#unreadMedia;
-  }
-
-  #mediaTokens(kind: MediaBlock["media"]): number {
-    const unread = { media: "image", mimeType: "", chars: 0 } as const;
-    let tokens = kind === unread.media ? this.#unreadMedia * answerMediaTokens(unread) : 0;
-    for (const block of this.#media?.values() ?? []) {
-      if (block.media === kind && block.chars > 0) tokens += answerMediaTokens(block);
-    }
-    return tokens;
+  #mediaIn(kind: MediaBlock["media"]): MediaBlock[] {
+    return [...this.#media?.values() ?? []]
+      .filter(({ media, chars }) => media === kind && chars > 0);
   }
 
   /** Empty if the answer can't be read: its text is then counted by its length. */
@@ -287,6 +289,13 @@ interface MediaBlock {
   media: "image" | "audio";
   mimeType: string;
   chars: number;
+}
+
+/** Stands for a picture in an answer that can't be read. */
+const unreadPicture: MediaBlock = { media: "image", mimeType: "", chars: 0 };
+
+function tokensOf(blocks: readonly MediaBlock[]): number {
+  return blocks.reduce((sum, block) => sum + answerMediaTokens(block), 0);
 }
 
 const hostedNames = ["webSearches", "xSearches", "fileSearches", "codeSessions"] as const;

@@ -311,6 +311,23 @@ Deno.test("pictures and sound are counted as such where no tokens are reported",
   });
 });
 
+Deno.test("an image's tokens are what its vendor reports beside thoughts and words, if it lists none", () => {
+  const image: CanonicalEvent = {
+    ...{ type: "block-start", choice: 0, block: 1 },
+    content: { kind: "media", media: "image", mimeType: "image/png", id: undefined },
+  };
+  const data = { ...words("A".repeat(2000)), block: 1 } as CanonicalEvent;
+  const billed = (reported: Partial<Usage>) => {
+    const usage = { input: 9, output: 1393, reasoning: 100, ...reported };
+    const result = bill([start, open, words(said), image, data, report(usage), finish]);
+    return [result.usage?.imageOutput, result.usage?.output, result.basis];
+  };
+  assert.deepEqual(billed({}), [1290, 1393, "estimated"]);
+  assert.deepEqual(billed({ imageOutput: 1120 }), [1120, 1393, "reported"]);
+  assert.deepEqual(billed({ output: 50 }), [0, 50, "estimated"]);
+  assert.deepEqual(billed({ vendorCostUsd: "0.04" }), [undefined, 1393, "reported"]);
+});
+
 Deno.test("usage that came before the answer and never again says nothing of its output", () => {
   const early: CanonicalEvent = {
     type: "usage",

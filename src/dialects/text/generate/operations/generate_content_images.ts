@@ -70,7 +70,11 @@ export function decodeContent(json: unknown): ImageAnswer {
       : "";
     return data && part.thought !== true ? [{ data }] : [];
   });
-  const usage = readUsage(json.usageMetadata);
+  const reported = readUsage(json.usageMetadata);
+  // Without a list of modalities all output beside thoughts counts as images.
+  const usage = reported && images.length > 0 && reported.imageOutput === undefined
+    ? { ...reported, imageOutput: reported.output - (reported.reasoning ?? 0) }
+    : reported;
   return {
     images,
     ...(images.length > 0 ? {} : missingReason(json, candidate)),

@@ -139,6 +139,18 @@ Deno.test("drafts are skipped, and usage tells the picture's tokens", () => {
   assert.equal(answer.usage?.output, 1302);
 });
 
+Deno.test("without a list of modalities all tokens beside thoughts are the picture's", () => {
+  const inlineData = { mimeType: "image/png", data: "aGk=" };
+  const usageOf = (parts: object[], usage: object) =>
+    generateImageCodec.decode({
+      candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 9, ...usage },
+    }).usage?.imageOutput;
+  const tokens = { candidatesTokenCount: 1290, thoughtsTokenCount: 40 };
+  assert.equal(usageOf([{ inlineData }], tokens), 1290);
+  assert.equal(usageOf([{ text: "No." }], tokens), undefined);
+});
+
 Deno.test("a withheld picture is a refusal, one that wasn't drawn a failure", () => {
   const candidate = (finishReason: string) => ({ candidates: [{ finishReason, index: 0 }] });
   for (const reason of ["IMAGE_SAFETY", "PROHIBITED_CONTENT", "IMAGE_RECITATION", "SAFETY"]) {
