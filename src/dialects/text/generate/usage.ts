@@ -22,7 +22,7 @@ export function readUsage(
       modality(raw.promptTokensDetails, kind),
       modality(raw.toolUsePromptTokensDetails, kind),
     );
-  const tier = asString(raw.serviceTier);
+  const tier = asString(raw.serviceTier) ?? trafficTier(raw.trafficType);
   const cacheRead = count(raw.cachedContentTokenCount);
   return {
     // A prompt that isn't reported has at least its cached tokens.
@@ -39,6 +39,11 @@ export function readUsage(
     ...(tier === undefined ? {} : { serviceTier: tier }),
     raw,
   };
+}
+
+/** Vertex AI reports the tier as a type of traffic, such as `ON_DEMAND_FLEX`. */
+function trafficTier(type: unknown): string | undefined {
+  return /^ON_DEMAND_([A-Z]{1,20})$/.exec(asString(type) ?? "")?.[1]?.toLowerCase();
 }
 
 const totals = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"] as const;
