@@ -14,7 +14,7 @@ import type { DrawingModel } from "./plan/hosted_work.ts";
 import { callCost } from "../pricing/call_cost.ts";
 import { type CostBounds, plausible, type Reported, storableCount } from "../pricing/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
-import type { HostedCounts, Usage } from "../shared/usage.ts";
+import type { CountedWork, HostedCounts, Usage } from "../shared/usage.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { pricedUsageText } from "../repricing/repricing.ts";
 
@@ -33,7 +33,7 @@ export interface EstimateTerms {
   /** The tier that was asked for, if it costs more than the usual one. */
   dearerTier?: string | undefined;
   /** Counts vendor-side work by its blocks in the answer. */
-  countHosted?: ((work: readonly unknown[]) => HostedCounts) | undefined;
+  countHosted?: ((work: readonly unknown[]) => CountedWork) | undefined;
   /** The model that draws the answer's pictures; absent: the one that was asked. */
   drawingModel?: DrawingModel | undefined;
 }
@@ -256,6 +256,8 @@ export class Meter implements CallMeter {
     const work = parts.flatMap((part) => part.kind === "vendor" ? [part.value] : []);
     const hosted = work.length > 0 ? terms.countHosted?.(work) ?? {} : {};
     for (const name of hostedNames) atLeast(usage, name, hosted[name] ?? 0);
+    // A report that came after the results has them.
+    if (!reported || this.#isUsageEarly) usage.input += hosted.resultTokens ?? 0;
     return usage;
   }
 

@@ -4,6 +4,12 @@ export type HostedCounts = Pick<
   "webSearches" | "xSearches" | "fileSearches" | "codeSessions"
 >;
 
+/** Vendor-side work that an answer shows, where its usage isn't reported. */
+export interface CountedWork extends HostedCounts {
+  /** Estimated prompt tokens of the results, which the model has read. */
+  resultTokens?: number;
+}
+
 /**
  * Token usage of one call in a vendor-neutral form. All counts are integers ≥ 0. A part that the
  * vendor did not report is absent, which differs from 0. `input` and `output` are totals that include

@@ -40,6 +40,36 @@ function searched(): Parts {
   ];
 }
 
+/**
+ * A search by Anthropic's tool. The model reads its results in a second pass, which only the last
+ * event reports. As recorded, 3.6 characters of sealed results are a token.
+ */
+function readResults(): Parts {
+  const usage = { input_tokens: 2000, output_tokens: 1 };
+  const message = { type: "message", role: "assistant", content: [], model: "claude-sonnet-4-6" };
+  const results = Array.from({ length: 10 }, (_, at) => ({
+    ...{ type: "web_search_result", url: `https://example.com/${at}`, title: "A page" },
+    ...{ encrypted_content: "Eo8D".repeat(1000), page_age: null },
+  }));
+  const blocks = [
+    { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } },
+    { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: results },
+    { type: "text", text: "Fine." },
+  ];
+  const named = (one: { type: string }) => `event: ${one.type}\n${event(one)}`;
+  const searched = { server_tool_use: { web_search_requests: 1 } };
+  const total = { input_tokens: 2000 + 11_100, output_tokens: 40, ...searched };
+  return [
+    named({ type: "message_start", message: { id: "msg_1", ...message, usage } } as never) +
+    blocks.map((content_block, index) =>
+      named({ type: "content_block_start", index, content_block } as never) +
+      named({ type: "content_block_stop", index } as never)
+    ).join(""),
+    named({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: total } as never) +
+    named({ type: "message_stop" }),
+  ];
+}
+
 /** A picture by the image tool; its own model draws it, and is much dearer than the asked one. */
 const imageTool = { type: "image_generation", model: "gpt-image-2", quality: "high" };
 
@@ -154,6 +184,10 @@ function casesAfter(
     ["image tool", responses, {
       ...{ ...streamed, model: "gpt-5-mini", input: "Hi", tools: [imageTool] },
     }, drawn(true)],
+    ["results", "/vendor-c/v1/messages", {
+      ...{ model: "claude-sonnet-4-6", stream: true, max_tokens: 6000, messages },
+      tools: [{ type: "web_search_20250305", name: "web_search" }],
+    }, readResults()],
     ["tier", "/vendor-b/v1/chat/completions", {
       ...{ model: "gpt-4.1", stream: true, max_tokens: 6000, messages, service_tier: "priority" },
     }, prioritized()],
@@ -219,6 +253,7 @@ Deno.test("a caller that leaves at the end of an answer pays for its searches, m
     env: {
       ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
       ...{ VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
+      ...{ VENDOR_C_BASE_URL: `${vendor.url}/v1`, VENDOR_C_API_KEY: "k" },
       STARTING_CREDIT_USD: "100",
     },
   });

@@ -1,7 +1,7 @@
 import type { SocketFrames } from "./socket_frames.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Fault } from "../../shared/fault.ts";
-import type { HostedCounts, Usage } from "../../shared/usage.ts";
+import type { CountedWork, Usage } from "../../shared/usage.ts";
 import type { PromptTags } from "../../shared/prompt_tags.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -54,7 +54,7 @@ interface RequestCodec {
    * answer's blocks. Absent in dialects that have no such blocks or report usage throughout the
    * stream.
    */
-  countHosted?(work: readonly unknown[]): HostedCounts;
+  countHosted?(work: readonly unknown[]): CountedWork;
   /** Path of the call, appended to the vendor's base URL. */
   upstreamPath(model: string, stream: boolean): string;
   /** Members of a request that hold what is said to the model. */

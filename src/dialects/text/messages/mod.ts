@@ -1,5 +1,5 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import { countSearches } from "./answer/search_blocks.ts";
+import { countWork } from "./answer/search_blocks.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { conversation } from "./conversation.ts";
@@ -27,7 +27,7 @@ export const messages: Dialect = {
   hostedWork,
   asksForSummary,
   unsignedThinking,
-  countHosted: countSearches,
+  countHosted: countWork,
   upstreamPath,
   promptFields: ["messages", "system"],
   mediaFields,

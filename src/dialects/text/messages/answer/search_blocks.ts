@@ -1,7 +1,10 @@
 import { sha256Hex } from "../../../../base/hash.ts";
+import { finish } from "../../../../base/steps.ts";
 import type { SearchWork } from "../../../kernel/canonical.ts";
+import { optionalField } from "../../../kernel/fields.ts";
+import { promptTokens } from "../../../kernel/prompt_text.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
-import type { HostedCounts } from "../../../../shared/usage.ts";
+import type { CountedWork } from "../../../../shared/usage.ts";
 
 /** Reads the web search that a block reports, for other dialects. */
 export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
@@ -20,12 +23,26 @@ export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   };
 }
 
-/** Counts the searches that had results: failed ones are free. */
-export function countSearches(work: readonly unknown[]): HostedCounts {
-  const results = work.filter((block) =>
-    isRecord(block) && block.type === "web_search_tool_result" && Array.isArray(block.content)
+/**
+ * Counts the searches that had results, since failed ones are free, and estimates the tokens of all
+ * tools' results: the model reads them in another pass, which only the end of a stream reports.
+ */
+export function countWork(work: readonly unknown[]): CountedWork {
+  const results = work.filter(isRecord).filter(({ type }) => /_tool_result$/.test(String(type)));
+  const searches = results.filter(({ type, content }) =>
+    type === "web_search_tool_result" && Array.isArray(content)
   );
-  return results.length === 0 ? {} : { webSearches: results.length };
+  return {
+    ...optionalField("webSearches", searches.length || undefined),
+    ...optionalField("resultTokens", resultTokens(results) || undefined),
+  };
+}
+
+/** Sealed results count as text: recorded ones have 3.6 characters a token. */
+function resultTokens(results: readonly JsonRecord[]): number {
+  const sealed = results.flatMap(({ content }) => recordsIn(content))
+    .reduce((sum, { encrypted_content: text }) => sum + (asString(text)?.length ?? 0), 0);
+  return finish(promptTokens(results.map(({ content }) => content))) + Math.ceil(sealed / 4);
 }
 
 /**
