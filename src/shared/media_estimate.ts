@@ -16,6 +16,7 @@ const bytesPerToken = {
   /** 128 kbit a second, as MP3 and small video have. */
   packed: 640,
   document: 64,
+  text: 4,
 } as const;
 
 /**
@@ -96,8 +97,10 @@ function kindByType(type: string, format: string): Kind | undefined {
       return /^(x-)?(wav|l16|pcm)/i.test(format) ? "samples" : "packed";
     case "video":
       return "packed";
+    case "text":
+      return "text";
     case "application":
-      return format === "pdf" ? "document" : undefined;
+      return /\b(json|xml|yaml|javascript|sql)$/i.test(format) ? "text" : "document";
     default:
       return undefined;
   }
