@@ -21,6 +21,9 @@ interface PromptContent {
 const mediaName =
   /(?:^|_)(?:url|uri|data|image|images|audio|video|file|result|json)$|Uri$|[sS]ignature$|^encrypted_/;
 
+/** Shorter strings aren't the address of anything. */
+const minMediaChars = 8;
+
 /**
  * Returns the text of a request in any dialect, and the estimated tokens of its media, to count
  * tokens if the vendor doesn't. The text is every string in the body that isn't media. Iterative,
@@ -51,8 +54,13 @@ export function* promptContent(body: unknown): Steps<PromptContent> {
     } else if (isRecord(value)) {
       // The data of a plain text document are words.
       const isText = value.type === "text";
-      for (const [name, one] of Object.entries(value)) {
-        (mediaName.test(name) && !isText ? media : stack).push(one);
+      for (const name of Object.keys(value)) {
+        const one = value[name];
+        // Most strings are too short for media; records are read by their own names.
+        const isPossible = typeof one === "string"
+          ? one.length >= minMediaChars
+          : Array.isArray(one);
+        (isPossible && !isText && mediaName.test(name) ? media : stack).push(one);
       }
     }
   }
