@@ -40,6 +40,17 @@ Deno.test("pitfalls 69, 70: thoughts are output, a missing count is 0", () => {
   assert.deepEqual(said(passage, [silent]).usage, { input: 5, cacheRead: 0, output: 0 });
 });
 
+Deno.test("log-probabilities that come after the text reach the caller", () => {
+  const logprobsResult = { chosenCandidates: [{ token: "x", logProbability: -1 }] };
+  const last = { ...element([]), candidates: [{ ...stop, logprobsResult }] };
+  const chunks = wire(passage, [element([{ text: "x" }]), last]);
+  const tokens = chunks.flatMap(({ choices }) => {
+    const [choice] = choices as { logprobs: { content: { token: string }[] } | null }[];
+    return choice?.logprobs?.content.map(({ token }) => token) ?? [];
+  });
+  assert.deepEqual(tokens, ["x"]);
+});
+
 Deno.test("pitfall 71: content without parts is empty text", () => {
   const { candidates: _, ...rest } = element([]);
   const bare = { ...rest, candidates: [{ content: {}, finishReason: "MAX_TOKENS" }] };

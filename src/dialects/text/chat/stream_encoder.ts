@@ -174,7 +174,7 @@ class ChatStreamEncoder implements StreamEncoder {
 
   #delta({ choice, block, text, logprobs }: BlockDeltaEvent): string {
     const open = this.#blocks.get(block);
-    if (!open || text === "") return "";
+    if (!open || (text === "" && !logprobs)) return "";
     open.empty = false;
     switch (open.content.kind) {
       case "text":
