@@ -13,6 +13,8 @@ export interface SseEvent {
   readonly data: string | undefined;
   /** The value of its data, if it was parsed before it is decoded, as large ones are. */
   json?: unknown;
+  /** Its data was to be parsed before it is decoded, and isn't JSON. */
+  isNotJson?: boolean;
   /** False only for a last event whose blank line never came. */
   readonly terminated: boolean;
 }

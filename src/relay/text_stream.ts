@@ -4,6 +4,7 @@ import { heavyUnits } from "../base/heavy_json.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
@@ -126,8 +127,8 @@ export class TextStreamListener implements StreamListener {
   }
 
   /**
-   * Parses the large ones of the events in steps. What isn't JSON is left to the decoder, unless its
-   * end never came.
+   * Parses and forwards the large ones of the events in steps. What isn't JSON is left to the
+   * decoder, unless its end never came.
    */
   async #takeHeavy(events: readonly SseEvent[], output: StreamOutput): Promise<void> {
     for (const event of events) {
@@ -136,8 +137,11 @@ export class TextStreamListener implements StreamListener {
         const step = this.#heavyStep!();
         event.json = await step.inSteps(() => parseWithinLimits(data)).catch((thrown) => {
           if (!(thrown instanceof JsonTextError)) throw thrown;
+          event.isNotJson = true;
         });
-        if (event.json === undefined && !event.terminated) continue;
+        if (event.isNotJson && !event.terminated) continue;
+        await step.inSteps(() => this.#takeInSteps(event, output));
+        continue;
       }
       const run = new Run(output);
       try {
@@ -145,6 +149,24 @@ export class TextStreamListener implements StreamListener {
       } finally {
         run.send();
       }
+    }
+  }
+
+  /** Takes a parsed event; where it is translated, a slice of what it holds at a time. */
+  *#takeInSteps(event: SseEvent, output: StreamOutput): Steps<void> {
+    const decoded = this.#decode(event);
+    if (!decoded) return;
+    yield;
+    const slices = this.#plan.takesSlices ? slicesOf(decoded.events) : [decoded.events];
+    for (const [index, events] of slices.entries()) {
+      const run = new Run(output);
+      try {
+        const terminal = decoded.terminal && index === slices.length - 1;
+        this.#forwardDecoded(event, { ...decoded, events, terminal }, run, output);
+      } finally {
+        run.send();
+      }
+      yield;
     }
   }
 
@@ -176,11 +198,20 @@ export class TextStreamListener implements StreamListener {
   }
 
   #takeEvent(event: SseEvent, run: Run, output: StreamOutput): void {
-    if (event.data !== undefined && event.json === undefined) checkEvent(event.data);
+    if (event.data !== undefined) checkEvent(event.data);
+    const decoded = this.#decode(event);
+    if (decoded) this.#forwardDecoded(event, decoded, run, output);
+  }
+
+  #decode(event: SseEvent): DecodedEvent | undefined {
     const decoded = this.#decoder.decode(event);
     // After the last event only usage belongs to this answer.
-    if (this.#isTerminated && !mayFollowEnd(decoded)) return;
+    if (this.#isTerminated && !mayFollowEnd(decoded)) return undefined;
     this.#fail(decoded);
+    return decoded;
+  }
+
+  #forwardDecoded(event: SseEvent, decoded: DecodedEvent, run: Run, output: StreamOutput): void {
     const { sent } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
     if (!output.hasBegun && event.data !== undefined && this.#mayBegin(decoded.events, sent)) {
       output.begin();
@@ -222,6 +253,36 @@ export class TextStreamListener implements StreamListener {
 
 function isHeavy({ bytes }: SseEvent): boolean {
   return bytes.length > heavyUnits;
+}
+
+/** Canonical events and log-probabilities of a slice: a few milliseconds of work in any dialect. */
+const sliceLength = 512;
+
+/** The events in slices, so that each takes little time; never empty. */
+function slicesOf(events: readonly CanonicalEvent[]): CanonicalEvent[][] {
+  let slice: CanonicalEvent[] = [];
+  const slices = [slice];
+  let length = 0;
+  for (const event of events.flatMap(withFewLogprobs)) {
+    if (length >= sliceLength) {
+      slices.push(slice = []);
+      length = 0;
+    }
+    slice.push(event);
+    length += 1 + (event.type === "block-delta" ? event.logprobs?.length ?? 0 : 0);
+  }
+  return slices;
+}
+
+/** The same event, or its text with its first log-probabilities, followed by the others. */
+function withFewLogprobs(event: CanonicalEvent): CanonicalEvent | CanonicalEvent[] {
+  if (event.type !== "block-delta" || (event.logprobs?.length ?? 0) <= sliceLength) return event;
+  const logprobs = event.logprobs!;
+  return Array.from({ length: Math.ceil(logprobs.length / sliceLength) }, (_, index) => ({
+    ...event,
+    text: index === 0 ? event.text : "",
+    logprobs: logprobs.slice(index * sliceLength, (index + 1) * sliceLength),
+  }));
 }
 
 /** No more bytes than these are held back until an answer's first content. */

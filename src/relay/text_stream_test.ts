@@ -1,18 +1,21 @@
 import assert from "@std/assert";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
+import type { SseEvent } from "../base/sse.ts";
 import type { Steps } from "../base/steps.ts";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
-import type { StreamPlan } from "./plan/text_plan.ts";
+import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamOutput } from "./stream_forwarder.ts";
 import { TextStreamListener } from "./text_stream.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 
 const heavy = "x".repeat(1024 * 1024);
 
-/** A listener whose plan passes events on, and what happens to them. */
-function setUp() {
+/** A listener whose plan passes events on, or translates `events`, and what happens to them. */
+function setUp(events?: CanonicalEvent[]) {
   const did: string[] = [];
+  const sent: string[] = [];
   /** Counts the steps, which the test would have to wait for otherwise. */
   const step: Step = Object.assign(<T>(job: () => T) => runAtOnce(job), {
     isHeavy: true,
@@ -25,22 +28,26 @@ function setUp() {
       return await made.value;
     },
   });
-  const none: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+  const decoded: DecodedEvent = { events: events ?? [], usageOnly: false, terminal: !!events };
   const decoder: StreamDecoder = {
-    decode({ data = "", json }) {
-      did.push(`${json === undefined ? "text" : "value"} ${Math.ceil(data.length / 2 ** 20)}`);
-      return none;
+    decode({ data = "", json, isNotJson }) {
+      const what = isNotJson ? "not JSON" : json === undefined ? "text" : "value";
+      did.push(`${what} ${Math.ceil(data.length / 2 ** 20)}`);
+      return decoded;
     },
     end: () => ({ events: [], complete: true }),
   };
-  const plan: Partial<StreamPlan> = {
+  const plan: Partial<StreamPlan> = events ? { forward: translated, takesSlices: true } : {
     forward: ({ bytes }) => ({ events: [], sent: bytes }),
   };
   const output: StreamOutput = {
     hasBegun: true,
     begin() {},
-    complete() {},
-    send: (bytes) => void did.push(`sent ${Math.ceil(bytes.length / 2 ** 20)}`),
+    complete: () => void (events && did.push("completed")),
+    send(bytes) {
+      did.push(`sent ${Math.ceil(bytes.length / 2 ** 20)}`);
+      if (events) sent.push(new TextDecoder().decode(bytes));
+    },
   };
   const listener = new TextStreamListener({
     vendorCall: {} as VendorCallContext,
@@ -49,7 +56,15 @@ function setUp() {
     ...{ decoder, awaitsContent: false, heavyStep: () => step },
   });
   const take = (text: string) => listener.take(new TextEncoder().encode(text), output);
-  return { did, take, end: () => listener.takeLast(output) };
+  return { did, sent, take, end: () => listener.takeLast(output) };
+}
+
+/** Tells how many events a slice has, their text and their log-probabilities. */
+function translated(_event: SseEvent, { events }: DecodedEvent): Forwarded {
+  const deltas = events.filter((event) => event.type === "block-delta");
+  const text = deltas.map(({ text }) => text).join("");
+  const logprobs = deltas.flatMap(({ logprobs = [] }) => logprobs);
+  return { events, sent: `${events.length} ${text} ${logprobs.length};` };
 }
 
 Deno.test("a large event is parsed in steps, and those around it have their order", async () => {
@@ -58,13 +73,28 @@ Deno.test("a large event is parsed in steps, and those around it have their orde
   assert.deepEqual(did.splice(0), ["text 1", "sent 1"]);
   await take(`data: 1\n\ndata: ["${heavy}"]\n\ndata: 2\n\n`);
   assert.deepEqual(did.splice(0, 2), ["text 1", "sent 1"]);
-  assert.deepEqual(did, ["steps", "value 2", "sent 2", "text 1", "sent 1"]);
+  assert.deepEqual(did, ["steps", "value 2", "sent 2", "3 steps", "text 1", "sent 1"]);
 });
 
-Deno.test("a large event that isn't JSON is left to the decoder, one that holds too much fails", async () => {
+Deno.test("what a large event holds is translated a slice at a time", async () => {
+  const at = { choice: 0, block: 0 };
+  const logprobs = Array(1200).fill({ token: "a", logprob: 0, bytes: [97], top: [] });
+  const { did, sent, take } = setUp([
+    ...Array.from({ length: 600 }, () => ({ type: "block-end", ...at }) as const),
+    { type: "block-delta", ...at, text: "said", logprobs },
+    { type: "block-end", ...at },
+  ]);
+  await take(`data: ["${heavy}"]\n\n`);
+  assert.deepEqual(sent, ["512  0;", "89 said 512;", "1  512;", "2  176;"]);
+  assert.deepEqual(did, [
+    ...["steps", "value 2", "sent 1", "sent 1", "sent 1", "completed", "sent 1", "6 steps"],
+  ]);
+});
+
+Deno.test("a large event that isn't JSON is parsed once, one that holds too much fails", async () => {
   const { did, take } = setUp();
   await take(`data: ["${heavy}\n\n`);
-  assert.deepEqual(did.splice(0), ["text 2", "sent 2"]);
+  assert.deepEqual(did.splice(0), ["not JSON 2", "sent 2", "3 steps"]);
   await assert.rejects(
     async () => await take(`data: [${"0,".repeat(2_000_000)}0]\n\n`),
     { code: "upstream_invalid_response" },
@@ -76,7 +106,7 @@ Deno.test("a large last event without its blank line counts if it is whole", asy
   const { did, take, end } = setUp();
   take(`data: ["${heavy}"]\n`);
   await end();
-  assert.deepEqual(did.splice(0), ["steps", "value 2", "sent 2"]);
+  assert.deepEqual(did.splice(0), ["steps", "value 2", "sent 2", "3 steps"]);
   assert.equal(await end(), undefined);
   take(`data: ["${heavy}`);
   await end();

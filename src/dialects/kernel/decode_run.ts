@@ -26,7 +26,7 @@ export abstract class JsonEventDecoder implements StreamDecoder {
     const data = event.data?.trim() ?? "";
     if (data === "") return noEvents;
     if (data === "[DONE]") return this.mark();
-    const json = event.json ?? jsonValue(data);
+    const json = eventJson(event, data);
     if (json === undefined) return this.unreadable();
     this.#similar.learn(event.bytes, event.data!, json);
     return this.take(json, [], event);
@@ -75,6 +75,11 @@ function decodeRun(
     return failure === undefined;
   });
   return { events, length, failure };
+}
+
+/** Returns the value of an event with this data; undefined if it isn't JSON. */
+export function eventJson({ json, isNotJson }: SseEvent, data: string): unknown {
+  return isNotJson ? undefined : json ?? jsonValue(data);
 }
 
 /** The result for an event without meaning. */

@@ -74,6 +74,8 @@ export interface StreamPlan {
    * must be looked at separately.
    */
   forwardRun?(bytes: Uint8Array, events: readonly CanonicalEvent[]): Forwarded;
+  /** Whether `forward` may get what an event holds in several slices, one after the other. */
+  readonly takesSlices?: true;
   /** Returns the end of the caller's stream, once the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
   /**

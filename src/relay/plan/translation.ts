@@ -184,6 +184,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
   return {
     contentType: encoder.contentType ?? eventStream,
     forward: (_event, decoded) => write(decoded.events),
+    takesSlices: true,
     forwardRun: (_bytes, events) => write(events),
     end(rest) {
       const { events, sent } = write(rest);

@@ -1,10 +1,10 @@
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, jsonValue } from "../../kernel/json.ts";
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader, areReadable } from "./answer/answer_reader.ts";
-import { noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
+import { eventJson, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 
 export function createStreamDecoder(_quirks?: DialectQuirks, choices = 1): StreamDecoder {
   return new GenerateStreamDecoder(choices);
@@ -33,7 +33,7 @@ class GenerateStreamDecoder implements StreamDecoder {
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
     if (data === undefined || data.trim() === "" || data.trim() === "[DONE]") return noEvents;
-    const json = event.json ?? jsonValue(data);
+    const json = eventJson(event, data);
     if (json === undefined) return this.#fail(unreadableEvent());
     const events: CanonicalEvent[] = [];
     for (const element of Array.isArray(json) ? json : [json]) {
