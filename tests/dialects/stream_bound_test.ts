@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import { names, planOf } from "./translated.ts";
+import { names, planOf, writeWhole } from "./translated.ts";
 
 const event = { event: undefined, data: "", bytes: new Uint8Array(), terminated: true };
 const piece = "x".repeat(4 * 1024 * 1024);
@@ -99,4 +99,33 @@ Deno.test("a translated stream to a generate caller parses no more names than a 
   assert.throws(() => Array.from({ length: 40 }, (_, block) => call(block)), {
     code: "upstream_invalid_response",
   });
+});
+
+Deno.test("a responses caller gets many log-probabilities once, not in each event that repeats the text", () => {
+  for (const [tokens, repeats] of [[2_000, 5], [3_000, 1]] as const) {
+    const stream = planOf({ vendor: "chat", caller: "responses" }).stream();
+    const top = Array(20).fill({ token: "alternative", logprob: -1, bytes: null });
+    const delta: CanonicalEvent = {
+      ...{ type: "block-delta", choice: 0, block: 0, text: "a" },
+      logprobs: [{ token: "chosen", logprob: -1, bytes: null, top }],
+    };
+    let sent = "";
+    const forward = (...events: CanonicalEvent[]) => {
+      sent += stream.forward(event, { events, usageOnly: false, terminal: false }).sent;
+    };
+    forward({ type: "block-start", choice: 0, block: 0, content: { kind: "text" } });
+    for (let at = 0; at < tokens; at++) forward(delta);
+    forward({ type: "block-end", choice: 0, block: 0 });
+    forward({ type: "finish", choice: 0, reason: "stop", raw: "stop" });
+    sent += stream.end([]).sent;
+    assert.equal(sent.split('"chosen"').length - 1, tokens * repeats);
+  }
+  const logprobs = Array(60_000).fill({ token: "chosen", logprob: -1, bytes: null, top: [] });
+  const part = { kind: "text", text: "a" } as const;
+  const choice = { index: 0, parts: [part], logprobs, finish: undefined };
+  const whole = writeWhole({ vendor: "chat", caller: "responses" }, {
+    ...{ id: undefined, model: undefined, created: undefined, usage: undefined, truncated: false },
+    choices: [choice],
+  });
+  assert.equal(JSON.stringify(whole).split('"chosen"').length - 1, logprobs.length);
 });

@@ -1,6 +1,7 @@
 import { beginning } from "../../base/characters.ts";
 import { pushAll } from "../../base/lists.ts";
 import { unreadableAnswer } from "../../shared/fault.ts";
+import { countLogprobs } from "./token_logprobs.ts";
 import { ArgumentNames, maxArgumentNames } from "./argument_names.ts";
 import type {
   AnswerPart,
@@ -20,7 +21,7 @@ interface OpenPart {
 /**
  * Folds the events of an answer into a whole answer. Text beyond `maxChars` (UTF-16 units, all
  * blocks together) is dropped and the answer marked truncated, so that an endless stream can't fill
- * the memory. Media, which records store separately, has a limit of its own.
+ * the memory. So are log-probabilities that would be longer by themselves. Media, which records store separately, has a limit of its own.
  */
 export class Fold {
   #start: Pick<CanonicalAnswer, "id" | "model" | "created"> = {
@@ -30,15 +31,17 @@ export class Fold {
   readonly #parts = new Map<number, OpenPart>();
   #usage: CanonicalAnswer["usage"];
   readonly #own: { own?: DialectFields } = {};
-  readonly #room: { text: number; media: number };
+  readonly #room: { text: number; media: number; logprobs: number };
   #truncated = false;
+  #lacksLogprobs = false;
   readonly #names = new ArgumentNames();
   #citations = 0;
   #logprobs = 0;
   #excess: keyof typeof maxOf | undefined;
 
   constructor(maxChars: number, maxMediaChars: number = maxChars) {
-    this.#room = { text: maxChars, media: maxMediaChars };
+    const logprobs = Math.floor(maxChars / charsOfLogprob);
+    this.#room = { text: maxChars, media: maxMediaChars, logprobs };
   }
 
   add(event: CanonicalEvent): void {
@@ -97,7 +100,7 @@ export class Fold {
       ...this.#own,
       choices: [...this.#choices.values()].sort((a, b) => a.index - b.index),
       usage: this.#usage,
-      truncated: this.#truncated,
+      truncated: this.#truncated || this.#lacksLogprobs,
     };
   }
 
@@ -150,8 +153,12 @@ export class Fold {
     else this.#choice(choice).own = own;
   }
 
+  /** Once they take all the room of the text, the rest is left out, but not the text. */
   #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {
-    if (this.#truncated) return;
+    if (this.#truncated || this.#lacksLogprobs) return;
+    this.#room.logprobs -= countLogprobs(logprobs);
+    this.#lacksLogprobs = this.#room.logprobs < 0;
+    if (this.#lacksLogprobs) return;
     const target = this.#choice(choice);
     target.logprobs ??= [];
     this.#logprobs += logprobs.length;
@@ -166,6 +173,9 @@ export const maxCitations = 20_000;
 const maxOf = {
   ...{ blocks: maxBlocks, citations: maxCitations, logprobs: 500_000, names: maxArgumentNames },
 } as const;
+
+/** A token with its log-probability as JSON, roughly. */
+const charsOfLogprob = 64;
 
 /** Deeper values may be too deep for `JSON.stringify`. */
 const maxDepth = 1000;

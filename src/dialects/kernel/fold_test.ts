@@ -109,6 +109,20 @@ Deno.test("the cap is shared by all blocks and choices; what follows a cut is le
   assert.equal(choices[0]?.finish?.reason, "stop");
 });
 
+Deno.test("log-probabilities that would fill the cap are left out, the text is not", () => {
+  const fold = new Fold(320);
+  fold.add(start(0, { kind: "text" }));
+  const three = { ...logprob, top: [logprob, logprob] };
+  for (const text of ["a", "b", "c"]) {
+    fold.add({ type: "block-delta", choice: 0, block: 0, text, logprobs: [three] });
+  }
+  fold.add({ type: "block-delta", choice: 0, block: 0, text: "d", logprobs: [logprob] });
+  const { choices: [choice], truncated } = fold.answer();
+  assert.equal(choice?.parts[0]?.text, "abcd");
+  assert.deepEqual(choice?.logprobs, [three]);
+  assert.equal(truncated, true);
+});
+
 Deno.test("a cut never leaves half a character, which no store would take", () => {
   for (let cap = 0; cap <= 6; cap++) {
     const fold = new Fold(cap);

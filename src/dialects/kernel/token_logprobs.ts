@@ -27,3 +27,8 @@ function readToken(entry: JsonRecord): Omit<TokenLogprob, "top"> {
     bytes: bytes && (bytes.length > 0 || token === "") ? bytes : null,
   };
 }
+
+/** The number of tokens and alternatives in a list. */
+export function countLogprobs(list: readonly TokenLogprob[] | undefined): number {
+  return list?.reduce((sum, { top }) => sum + 1 + top.length, 0) ?? 0;
+}

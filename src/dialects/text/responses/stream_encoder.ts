@@ -22,6 +22,9 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ResponsesStreamEncoder(context);
 }
 
+/** Four events repeat the log-probabilities of the deltas, each of them in one step. */
+const maxRepeatedLogprobs = 50_000;
+
 /**
  * Writes a streamed answer: the events of the response around those of its items, numbered without
  * gaps, under one response id.
@@ -50,7 +53,11 @@ class ResponsesStreamEncoder implements StreamEncoder {
     this.#writer = new OutputWriter(
       context.id,
       (type, fields) => this.#push(type, fields),
-      { namespaces: context.request.namespaces, seal: sealFor(context.body) },
+      {
+        namespaces: context.request.namespaces,
+        seal: sealFor(context.body),
+        maxLogprobs: maxRepeatedLogprobs,
+      },
     );
   }
 

@@ -2,6 +2,8 @@ import type { BlockKind, Citation, TokenLogprob } from "../../../kernel/canonica
 import { isRecord } from "../../../kernel/json.ts";
 import { parsedRecord } from "../../../kernel/operation_request.ts";
 import type { CallerToolName } from "../../../kernel/namespaces.ts";
+import { pushAll } from "../../../../base/lists.ts";
+import { countLogprobs } from "../../../kernel/token_logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import {
   type CodingTool,
@@ -105,7 +107,12 @@ function newToolSearch(newId: (prefix: string) => string, call_id: string): Item
 }
 
 /** Opens a block within its item, whose `added` event was emitted. */
-export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): OpenBlock {
+export function openBlock(
+  content: BlockKind,
+  item: Item,
+  emit: EmitItemEvent,
+  maxLogprobs: number,
+): OpenBlock {
   switch (content.kind) {
     case "refusal":
       return refusalBlock(item, emit);
@@ -129,12 +136,13 @@ export function openBlock(content: BlockKind, item: Item, emit: EmitItemEvent): 
     case "media":
       return wholeBlock((data) => item.result = data);
     default:
-      return textBlock(item, emit);
+      return textBlock(item, emit, maxLogprobs);
   }
 }
 
-function textBlock(item: Item, emit: EmitItemEvent): OpenBlock {
+function textBlock(item: Item, emit: EmitItemEvent, maxLogprobs: number): OpenBlock {
   const logprobs: unknown[] = [];
+  let tokens = 0;
   const annotations: Item[] = [];
   const part: Item = { type: "output_text", text: "", annotations, logprobs };
   const at = addPart(item, part, emit);
@@ -147,7 +155,9 @@ function textBlock(item: Item, emit: EmitItemEvent): OpenBlock {
       text += piece;
       units.add(piece);
       const written = writeLogprobs(pieceLogprobs);
-      for (const one of written) logprobs.push(one);
+      tokens += countLogprobs(pieceLogprobs);
+      if (tokens > maxLogprobs) logprobs.length = 0;
+      else pushAll(logprobs, written);
       emit("response.output_text.delta", { ...at, delta: piece, logprobs: written });
     },
     cite(citation) {
