@@ -59,7 +59,7 @@ Deno.test("journal status reports a running server, files alone, and nothing, an
 
   await using database = await anyDatabase();
   await makeAccount(database.env.DATABASE_URL, dataDir);
-  await using service = await startTestService({ env: { ...env, ...database.env } });
+  await using _service = await startTestService({ env: { ...env, ...database.env } });
   const running = await status();
   assert.deepEqual([running.running, running.waiting, running.rejected], [true, 0, 1]);
   const lines = await runAdminHere({ args: ["journal", "status"], env });
