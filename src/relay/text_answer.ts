@@ -35,7 +35,7 @@ export async function executeText(
   try {
     const type = answer.headers["content-type"] ?? "";
     // A vendor that answers a stream request with JSON sends an error, or can't stream.
-    if (exchange.facts.stream && !/\bjson\b/i.test(type)) return streamAnswer(exchange, answer);
+    if (exchange.facts.stream && !jsonLabel.test(type)) return streamAnswer(exchange, answer);
     return await wholeAnswer(exchange, answer);
   } catch (thrown) {
     if (thrown instanceof Fault) thrown.vendorRequestId ??= vendorRequestId(answer.headers);
@@ -99,7 +99,7 @@ async function readAnswer(
   meter(whole.events);
   return {
     status: answer.status,
-    headers: headersOf(exchange, answer, whole.contentType),
+    headers: headersOf(exchange, answer, whole.contentType ?? jsonType(answer)),
     body: whole.body,
     recordText: whole.text,
   };
@@ -160,13 +160,21 @@ function eventStreamType({ headers }: UpstreamAnswer): string {
   return /^text\/event-stream\b/i.test(type) ? type : "text/event-stream";
 }
 
+/** The same for JSON. A client returns what isn't labelled as that as a string. */
+function jsonType({ headers }: UpstreamAnswer): string {
+  const type = headers["content-type"] ?? "";
+  return jsonLabel.test(type) ? type : "application/json";
+}
+
+const jsonLabel = /\bjson\b/i;
+
 function headersOf(
   { plan: { losses, renamed } }: TextExchange,
   answer: UpstreamAnswer,
-  contentType: string | undefined,
+  contentType: string,
 ): Record<string, string> {
   const headers = answerHeaders(answer.headers);
-  if (contentType !== undefined) headers["content-type"] = contentType;
+  headers["content-type"] = contentType;
   if (losses.length > 0) headers["x-translation-loss"] = lossHeader(losses);
   if (renamed !== undefined) headers["x-renamed-fields"] = renamed;
   return headers;

@@ -109,6 +109,21 @@ for (const type of ["text/plain; charset=utf-8", "application/octet-stream", und
     }
     world().play();
   });
+
+  Deno.test(`a whole answer labelled ${type} is JSON to its caller`, async () => {
+    world().play(async (exchange) => {
+      await exchange.head(200, type === undefined ? {} : { "content-type": type });
+      await exchange.write(JSON.stringify(messagesAnswer));
+      await exchange.end();
+    });
+    const body = { model: "vendor-c/claude-haiku-4-5", max_tokens: 99, messages: hello };
+    for (const path of ["/chat/v1/messages", "/chat/v1/chat/completions"]) {
+      const answer = await world().post(path, body);
+      assert.match(await answer.text(), /Fine/);
+      assert.equal(answer.headers.get("content-type"), "application/json", path);
+    }
+    world().play();
+  });
 }
 
 Deno.test("on the unified family a messages answer names the model as it was asked", async () => {
