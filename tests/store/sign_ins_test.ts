@@ -360,6 +360,28 @@ eachDatabase(
   },
 );
 
+onPostgres(
+  "an invitation from before is accepted while its person is removed",
+  async (database) => {
+    const { second, people, admit, invite } = await setUp(database);
+    // With removals from the first account, sign-ins run one after the other.
+    for (const name of ["ann", "ben"]) {
+      await invite(second.id, `${name}@example.com`, "owner", name);
+    }
+    await admit(identity("ann"));
+    const ben = personOf(await admit(identity("ben")));
+    await invite(second.id, "", "owner", "for anybody");
+    const [, admission] = await startInTurn(
+      database,
+      "select from people where name = 'ben' for update",
+      () => people.remove(second.id, ben),
+      () => admit(identity("ben"), { invitation: "for anybody" }),
+    );
+    assert.deepEqual(admission, { kind: "invitation_void" });
+    assert.deepEqual((await people.list(second.id)).map(({ person }) => person.name), ["ann"]);
+  },
+);
+
 eachDatabase("what becomes of a member in one account leaves the others as they are", async (
   database,
 ) => {

@@ -338,6 +338,7 @@ async function byLink(
   hash: string,
   now: Date,
 ): Promise<Invited | "invitation_void" | "other_address"> {
+  await lockInviting(tx, "token_hash = $1", [hash]);
   const [row] = await tx.query(
     `select id, token_hash, account_id, email, role from invitations i
      where token_hash = $1 and expires_at > $2 and ${isLaterThanDecision("$3", "$4")} for update`,
@@ -358,6 +359,7 @@ async function byAddress(
   now: Date,
 ): Promise<Invited | undefined> {
   if (identity.email === null) return undefined;
+  await lockInviting(tx, "email = $1", [identity.email]);
   const [row] = await tx.query(
     `select id, token_hash, account_id, role from invitations i
      where email = $1 and expires_at > $2 and ${isLaterThanDecision("$3", "$4")}
@@ -365,6 +367,22 @@ async function byAddress(
     [identity.email, now, ...namesOf(identity)],
   );
   return row && readInvited(row);
+}
+
+/**
+ * Locks the accounts of invitations before they are looked for, as a removal locks its account: an
+ * invitation that counts when it is found still does when it is accepted.
+ */
+async function lockInviting(
+  tx: Queryable,
+  condition: string,
+  params: readonly string[],
+): Promise<void> {
+  await tx.query(
+    `select id from accounts where id in (select account_id from invitations where ${condition})
+     order by id for no key update`,
+    params,
+  );
 }
 
 /**
