@@ -303,6 +303,19 @@ Deno.test("a key that the API made, capped and revoked is one to every endpoint 
   ]);
 });
 
+Deno.test("a key that administers can create another, which the audit log shows with its creator", async () => {
+  const { keys, admin } = world();
+  const body = { name: "second", scopes: ["admin"] };
+  const { data: made } = await sdk.createApiKey({ client: admin, body });
+  const [{ action, actor, subject, detail }] = await audited();
+  assert.deepEqual([action, actor, subject], [
+    "api_key.created",
+    `API key '${keys.admin.name}' (${keys.admin.prefix}…)`,
+    "second",
+  ]);
+  assert.ok(detail.startsWith(`${made.prefix}…; scopes: admin; models: all; `), detail);
+});
+
 Deno.test("keys and accounts come in pages that join", async () => {
   const { admin } = world();
   const ids: string[] = [];
