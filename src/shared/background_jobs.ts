@@ -8,7 +8,7 @@ export interface BackgroundJob {
   readonly name: string;
   /** From the end of one run to the start of the next: a job never runs twice at once. */
   readonly everyMs: number;
-  /** From the start of the service to the first run; `everyMs` when absent. */
+  /** From the start of the service to the first run; up to a second less than `everyMs` when absent. */
   readonly firstMs?: number;
   readonly run: () => Promise<void>;
 }
@@ -32,12 +32,22 @@ export interface JobRunnerDeps {
  */
 const calmMs = 30_000;
 
-/** Runs all `jobs`. A job that fails runs again at its next time. */
+/** What the first runs of jobs are spread over, or over a job's period if that is shorter. */
+const spreadMs = 1000;
+
+/**
+ * Runs all `jobs`. A job that fails runs again at its next time. First runs are spread: jobs of one
+ * period would all run in the same moment, for good, each on a database connection of its own.
+ */
 export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerDeps): JobRunner {
   let stops: (() => void)[] = [];
   return {
     start() {
-      if (stops.length === 0) stops = jobs.map((job) => repeat(job, deps));
+      if (stops.length > 0) return;
+      stops = jobs.map((job, at) => {
+        const earlierMs = Math.min(job.everyMs, spreadMs) * at / jobs.length;
+        return repeat({ firstMs: job.everyMs - earlierMs, ...job }, deps);
+      });
     },
     stop() {
       for (const stop of stops) stop();
@@ -46,7 +56,7 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
 }
 
 function repeat(
-  { name, everyMs, firstMs = everyMs, run }: BackgroundJob,
+  { name, everyMs, firstMs, run }: Required<BackgroundJob>,
   { log, onRun = () => {}, clock = systemClock }: JobRunnerDeps,
 ): () => void {
   let isStopped = false;

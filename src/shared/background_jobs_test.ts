@@ -145,3 +145,27 @@ Deno.test("each job runs at its own pace, the first time after `firstMs`; runs a
   runner.stop();
   assert.deepEqual(outcomes.sort(), ["failing failed", "soon done"]);
 });
+
+Deno.test("jobs of one period begin one after the other, and not later than after their period", async () => {
+  const { log } = setup();
+  const begun: string[] = [];
+  const { promise: all, resolve } = Promise.withResolvers<void>();
+  const job = (name: string) => ({
+    name,
+    everyMs: 40,
+    run: () => {
+      if (begun.push(name) === 4) resolve();
+      return Promise.resolve();
+    },
+  });
+  const runner = createJobRunner([
+    job("at 40 ms"),
+    job("at 30 ms"),
+    { ...job("at once"), firstMs: 0 },
+    job("at 10 ms"),
+  ], { log });
+  runner.start();
+  await all;
+  runner.stop();
+  assert.deepEqual(begun, ["at once", "at 10 ms", "at 30 ms", "at 40 ms"]);
+});
