@@ -13,6 +13,7 @@ import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
 import { type CallContext, repeatableId } from "../relay/call_context.ts";
+import { parsingStored } from "../relay/conversation/conversation.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import {
   type InputItemPage,
@@ -137,7 +138,7 @@ export class Background {
     if (!stored) return undefined;
     const { inputItemsText: text, responseId: answerId } = stored;
     const step = stepFor(text, caller);
-    const items = await step(() => parseExactly(text) as unknown[]);
+    const items = await step.inSteps(() => parsingStored(text)) as unknown[];
     const { listing } = this.#deps.dialects.responses.conversation!;
     return await step(() => inputItemPage(listing!, { items, answerId }, query));
   }
@@ -293,7 +294,7 @@ function readToTheEnd(caller: CallContext): CallContext {
 /** The caller in whose turns large work runs. */
 type HeavyWorkCaller = Pick<CallContext, "heavyStep">;
 
-function stepFor(text: string, { heavyStep }: HeavyWorkCaller): Step {
+function stepFor(text: { readonly length: number }, { heavyStep }: HeavyWorkCaller): Step {
   return (text.length > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
 }
 

@@ -7,7 +7,7 @@ const pieceUnits = 256 * 1024;
 /** `JSON.stringify` of a JSON value, a few hundred kilobytes at a time. */
 export function* writeJson(value: unknown): Steps<string> {
   const pieces: string[] = [];
-  yield* write(value, pieces);
+  yield* writeJsonPieces(value, pieces);
   return pieces.join("");
 }
 
@@ -28,7 +28,8 @@ export function* rewriteItems(
   return `[${written.join(",")}]`;
 }
 
-function* write(value: unknown, pieces: string[]): Steps<void> {
+/** `writeJson` that adds to `pieces`, which may be emptied between steps; none cuts a character. */
+export function* writeJsonPieces(value: unknown, pieces: string[]): Steps<void> {
   if (typeof value === "string" && value.length > pieceUnits) {
     yield* writeString(value, pieces);
   } else if (typeof value !== "object" || value === null || left(value, pieceUnits) > 0) {
@@ -62,7 +63,7 @@ function* writeArray(list: readonly unknown[], pieces: string[]): Steps<void> {
     room = left(one, pieceUnits);
     if (room > 0) continue;
     pieces.push(index > 0 ? "," : "");
-    yield* write(one, pieces);
+    yield* writeJsonPieces(one, pieces);
     from = index + 1;
     room = pieceUnits;
   }
@@ -76,7 +77,7 @@ function* writeObject(object: object, pieces: string[]): Steps<void> {
     if (value === undefined) continue;
     pieces.push(before, JSON.stringify(key), ":");
     before = ",";
-    yield* write(value, pieces);
+    yield* writeJsonPieces(value, pieces);
   }
   pieces.push(before === "{" ? "{}" : "}");
 }

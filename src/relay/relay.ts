@@ -1,5 +1,6 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
+import type { QuotedJson } from "../base/quoted_json.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import { type PromptUsage, promptUsage as countPrompt } from "../dialects/kernel/prompt_text.ts";
@@ -356,7 +357,7 @@ const maxBackgroundChars = 16 * 1024 * 1024;
 /** What is still needed of a body after it was encoded and released. */
 interface Counted {
   promptUsage?: PromptUsage;
-  inputItemsText?: () => string;
+  inputItemsText?: string | QuotedJson;
 }
 
 /**
@@ -371,8 +372,8 @@ async function releaseBodies(
   const counted = new Map<unknown, Counted>();
   for (const body of new Set(bodies)) {
     const promptUsage = await step.inSteps(() => countPrompt(body));
-    const items = await step.inSteps(() => inputItems(dialect, body));
-    counted.set(body, { promptUsage, inputItemsText: () => items });
+    const inputItemsText = await step.inSteps(() => inputItems(dialect, body));
+    counted.set(body, { promptUsage, inputItemsText });
   }
   for (const one of [sent, ...bodies]) releaseRequest(one, dialect.answerFields);
   caller.onEncoded?.();

@@ -1,8 +1,13 @@
+import type { QuotedJson } from "../base/quoted_json.ts";
+
 /** A response that its caller can retrieve and continue. Texts are JSON. */
 export interface StoredResponseFields {
   responseId: string;
-  /** All items of the conversation before the answer, an array. */
-  inputItemsText: string;
+  /**
+   * All items of the conversation before the answer, an array; quoted where it may be large, as the
+   * journal has it.
+   */
+  inputItemsText: string | QuotedJson;
   /** The answer as the caller received it. */
   answerText: string;
   itemIds: readonly string[];

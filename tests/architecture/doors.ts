@@ -55,7 +55,7 @@ const memberDoors: readonly Door[] = [
     // A client parses what its own service answers; the others parse strings, lists of strings, and
     // calls' records, all of whose names are ours.
     may:
-      /^(contracts\/client|src\/(base\/(exact_json|json_text|json_strings|duplicate_names)|records\/(interaction_json|exported_cells|search_tokens)))\.ts$/,
+      /^(contracts\/client|src\/(base\/(exact_json|json_text|json_strings|quoted_json|duplicate_names)|records\/(interaction_json|exported_cells|search_tokens)))\.ts$/,
     instead: "use parseExactly; the runtime's parser mixes up names with escapes",
   },
   {

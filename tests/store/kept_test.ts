@@ -1,4 +1,6 @@
 import assert from "@std/assert";
+import { quoteJson } from "../../src/base/quoted_json.ts";
+import { finish } from "../../src/base/steps.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
@@ -28,7 +30,12 @@ eachDatabase(
       retained: { response, reasoning },
     };
     const interactions = createAnalyticsStore(database);
-    await interactions.insert([row]);
+    // A large conversation comes quoted.
+    const quoted = finish(quoteJson([{ a: "\0" }]));
+    await interactions.insert([{
+      ...row,
+      retained: { reasoning, response: { ...response, inputItemsText: quoted } },
+    }]);
     // A repeat of the batch changes nothing.
     await interactions.insert([row]);
     const kept = createStoredResponses(database);

@@ -1,12 +1,15 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "../../base/hash.ts";
+import { aroundConversation, cutConversation } from "../quoted_conversation.ts";
 
 /** The begin or the end of a call. */
 export interface JournalRecord {
   kind: "begin" | "end";
   id: string;
-  /** JSON text of the interaction without the two texts below. */
+  /** JSON text of the interaction without the texts below. */
   body: string;
+  /** Its conversation, if that is quoted; in the file it is part of the body. */
+  conversation?: Uint8Array | undefined;
   /** Undefined: the same as in the call's begin record, earlier in the file. */
   request: string | null | undefined;
   response: string | null;
@@ -22,7 +25,8 @@ export type Scanned =
 /**
  * Encodes a record: length and CRC-32 of the rest (each four bytes, big-endian), the kind's letter,
  * the id's length (two bytes) and the lengths of body and request (four bytes each), then id, body,
- * request and response. The texts, which are most of a record, are not escaped. Media follows as
+ * request and response. The texts, which are most of a record, are not escaped; a conversation has
+ * been before, in steps. Media follows as
  * lines of base64, so that no image can look like a record, and then the length of these lines
  * (four bytes).
  *
@@ -30,7 +34,7 @@ export type Scanned =
  * each call writes two records, and a new buffer costs more than encoding its texts.
  */
 export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
-  const { kind, id, body, request, response, media } = record;
+  const { kind, id, conversation, request, response, media } = record;
   const bytes = room && fits(record, room) ? room : Buffer.allocUnsafe(lengthOf(record));
   let at = headLength + fixedLength;
   const put = (text: string): number => {
@@ -38,8 +42,14 @@ export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
     at += written;
     return written;
   };
+  const putBytes = (some: Uint8Array): number => {
+    bytes.set(some, at);
+    at += some.length;
+    return some.length;
+  };
   const idLength = put(id);
-  const bodyLength = put(body);
+  const [before, after] = bodyAround(record);
+  const bodyLength = put(before) + (conversation ? putBytes(conversation) + put(after) : 0);
   const requestLength = put(request ?? "");
   put(response ?? "");
   const signs = (response === null ? noResponse : 0) | (media.length > 0 ? hasMedia : 0);
@@ -63,17 +73,27 @@ export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
 
 const encoder = new TextEncoder();
 
+/** The body's text before and after the conversation. */
+function bodyAround({ body, conversation }: JournalRecord): readonly [string, string] {
+  return conversation ? aroundConversation(body, conversation.length) : [body, ""];
+}
+
 /** Whether `room` has room for a record, whatever its characters. */
-function fits({ id, body, request, response, media }: JournalRecord, room: Buffer): boolean {
+function fits(record: JournalRecord, room: Buffer): boolean {
+  const { id, body, conversation, request, response, media } = record;
+  if (conversation || media.length > 0) return false;
   const units = id.length + body.length + (request?.length ?? 0) + (response?.length ?? 0);
   // A UTF-16 unit takes at most three bytes of UTF-8. Never all of the room: a buffer that a record
   // fills is freed when it has been written (`released`).
-  return media.length === 0 && headLength + fixedLength + 3 * units < room.length;
+  return headLength + fixedLength + 3 * units < room.length;
 }
 
-function lengthOf({ id, body, request, response, media }: JournalRecord): number {
-  let length = headLength + fixedLength + (media.length > 0 ? 4 : 0);
-  for (const text of [id, body, request, response]) length += Buffer.byteLength(text ?? "");
+function lengthOf(record: JournalRecord): number {
+  const { id, conversation, request, response, media } = record;
+  let length = headLength + fixedLength + (media.length > 0 ? 4 : 0) + (conversation?.length ?? 0);
+  for (const text of [id, ...bodyAround(record), request, response]) {
+    length += Buffer.byteLength(text ?? "");
+  }
   for (const content of media) length += lineLength(content);
   return length;
 }
@@ -134,10 +154,13 @@ function decode(rest: Buffer): JournalRecord | undefined {
   const mediaEnd = rest.length - 4;
   const mediaAt = (letter & hasMedia) === 0 ? rest.length : mediaEnd - rest.readUInt32BE(mediaEnd);
   if (responseAt > mediaAt) return undefined;
+  const body = rest.subarray(bodyAt, requestAt);
+  const cut = cutConversation(body);
   return {
     kind: (letter & ~(noResponse | hasMedia)) === letters.begin ? "begin" : "end",
     id: rest.toString("utf8", fixedLength, bodyAt),
-    body: rest.toString("utf8", bodyAt, requestAt),
+    body: cut?.rest ?? body.toString("utf8"),
+    ...(cut ? { conversation: cut.conversation } : {}),
     request: hasRequest
       ? rest.toString("utf8", requestAt, responseAt)
       : requestLength === noRequest

@@ -5,6 +5,7 @@ import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
+import { quotedConversationOf, withConversation } from "../quoted_conversation.ts";
 import { createFile, damagedNames, rejectedName, writeAll } from "./files.ts";
 
 /** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
@@ -210,7 +211,10 @@ export async function moveAside(from: string, to: string): Promise<void> {
 }
 
 function lineOf(reason: string, interaction: SettledCall): string {
-  return `{"reason":${JSON.stringify(reason)},"interaction":${interactionToJson(interaction)}}`;
+  const json = interactionToJson(interaction);
+  const conversation = quotedConversationOf(interaction);
+  const whole = conversation ? withConversation(json, conversation) : json;
+  return `{"reason":${JSON.stringify(reason)},"interaction":${whole}}`;
 }
 
 function rejectedOfLine(line: string): { reason: string; interaction: SettledCall } | undefined {

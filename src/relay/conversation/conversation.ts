@@ -1,6 +1,7 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { heavyUnits, parsing } from "../../base/heavy_json.ts";
 import { runAtOnce } from "../../base/heavy_work.ts";
+import { type QuotedJson, quoteJson, unquoteJson } from "../../base/quoted_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect, RequestFacts } from "../../dialects/kernel/dialect.ts";
@@ -66,10 +67,16 @@ export function callerFor(caller: CallContext, units: number): CallContext {
   return isSmall || !heavyStep ? caller : { ...caller, step: heavyStep() };
 }
 
-async function parsed(caller: CallContext, text: string): Promise<unknown> {
-  if (text.length <= heavyUnits) return parseExactly(text);
+async function parsed(caller: CallContext, text: string | QuotedJson): Promise<unknown> {
+  if (typeof text === "string" && text.length <= heavyUnits) return parseExactly(text);
   const { step = runAtOnce } = callerFor(caller, text.length);
-  return await step.inSteps(() => parsing(text));
+  return await step.inSteps(() => parsingStored(text));
+}
+
+/** Parses a stored conversation, in steps if it is large. */
+export function* parsingStored(text: string | QuotedJson): Steps<unknown> {
+  if (typeof text === "string" && text.length <= heavyUnits) return parseExactly(text);
+  return yield* parsing(typeof text === "string" ? text : yield* unquoteJson(text));
 }
 
 /** Finds sealed reasoning by the ids of its items. */
@@ -249,7 +256,7 @@ async function withItems(
 export function retainerOf(
   dialect: Dialect,
   { body, sources, isVendors }: Pick<ContinuedRequest, "body" | "sources" | "isVendors">,
-  inputItemsText = () => finish(inputItems(dialect, body)),
+  inputItemsText: string | QuotedJson | undefined,
 ): Retainer | undefined {
   const { conversation } = dialect;
   if (isVendors || !conversation?.wantsStored(body)) return undefined;
@@ -258,11 +265,12 @@ export function retainerOf(
     const responseId = conversation.answerId(answer);
     if (responseId === undefined) return undefined;
     const itemIds = conversation.itemIds(answer);
-    return { responseId, inputItemsText: inputItemsText(), answerText, itemIds, sources };
+    const text = inputItemsText ?? finish(writeJson(conversation.inputItems(body)));
+    return { responseId, inputItemsText: text, answerText, itemIds, sources };
   };
 }
 
-/** Writes what a request adds to its conversation as JSON text; empty where nothing is stored. */
-export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
-  return conversation?.wantsStored(body) ? yield* writeJson(conversation.inputItems(body)) : "";
+/** Writes what a request adds to its conversation; empty where nothing is stored. */
+export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string | QuotedJson> {
+  return conversation?.wantsStored(body) ? yield* quoteJson(conversation.inputItems(body)) : "";
 }

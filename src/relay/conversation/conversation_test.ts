@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { runAtOnce, type Step } from "../../base/heavy_work.ts";
-import type { Steps } from "../../base/steps.ts";
+import { quoteJson } from "../../base/quoted_json.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import { messages } from "../../dialects/text/messages/mod.ts";
 import { responses } from "../../dialects/text/responses/mod.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
@@ -89,13 +90,20 @@ Deno.test("a small request that continues a large conversation runs in turns", a
   const question = { role: "user", content: text };
   const content = [{ type: "output_text", text }];
   const said = { type: "message", role: "assistant", content };
-  for (const [asked, output] of [[[question], []], [[], [said]]]) {
+  const quoted = (value: unknown) => finish(quoteJson(value));
+  for (
+    const [asked, output, write] of [
+      [[question], [], JSON.stringify],
+      [[question], [], quoted],
+      [[], [said], JSON.stringify],
+    ] as const
+  ) {
     const answer = { id: "resp_1", status: "completed", output };
     const store = {
       findResponse: () =>
         Promise.resolve({
           ...{ transactionId: "t1", responseId: "resp_1", itemIds: [], sources: [] },
-          inputItemsText: JSON.stringify(asked),
+          inputItemsText: write(asked),
           answerText: JSON.stringify(answer),
         }),
     } as Partial<StoredResponseStore> as StoredResponseStore;
@@ -107,7 +115,7 @@ Deno.test("a small request that continues a large conversation runs in turns", a
       store,
     );
     const { input } = JSON.parse(continued.bodyText);
-    assert.deepEqual(input, [...asked!, ...output!, { role: "user" }]);
+    assert.deepEqual(input, [...asked, ...output, { role: "user" }]);
     // It is parsed, written and looked through.
     assert.ok(counted.turns > 27, `${counted.turns} turns`);
     assert.equal(callerFor(caller as never, continued.bodyText.length).step?.isHeavy, true);

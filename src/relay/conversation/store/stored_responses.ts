@@ -1,8 +1,14 @@
 import type { SettledCall } from "../../../shared/interaction.ts";
-import type { StoredResponse, StoredResponseStore } from "../../../shared/stored_response.ts";
+import type {
+  StoredResponse,
+  StoredResponseFields,
+  StoredResponseStore,
+} from "../../../shared/stored_response.ts";
 import type { Queryable, SqlRow } from "../../../database/database.ts";
 import { endBackground } from "../../../background/store/background_end.ts";
 import { sanitizeText } from "../../../database/sanitize_text.ts";
+import { unquoteJson } from "../../../base/quoted_json.ts";
+import { finish } from "../../../base/steps.ts";
 
 /** Stored responses on PostgreSQL, served or embedded. */
 export function createStoredResponses(database: Queryable): StoredResponseStore {
@@ -65,7 +71,7 @@ export async function insertStoredResponses(
     return response === undefined ? [] : [{
       ...ownerOf(row),
       response_id: sanitizeText(response.responseId),
-      input_items: sanitizeText(response.inputItemsText),
+      input_items: sanitizeText(textOf(response)),
       answer: sanitizeText(response.answerText),
       item_ids: response.itemIds.map((id) => sanitizeText(id)),
       sources: response.sources,
@@ -80,6 +86,10 @@ export async function insertStoredResponses(
   );
   if (responses.length > 0) await tx.query(insertResponses, [JSON.stringify(responses)]);
   if (reasoning.length > 0) await tx.query(insertReasoning, [JSON.stringify(reasoning)]);
+}
+
+function textOf({ inputItemsText: text }: StoredResponseFields): string {
+  return typeof text === "string" ? text : finish(unquoteJson(text));
 }
 
 /** Removes what erased calls have stored, and later responses that contain their text. */
