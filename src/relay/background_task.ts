@@ -41,6 +41,8 @@ export class BackgroundTask {
   readonly #responseId: string;
   #queuedText: string;
   #fault: Fault | undefined;
+  /** Of the answer, if there is one. */
+  #answerState: ReturnType<BackgroundForm["stateOf"]> = "completed";
 
   constructor(
     { form, transactionId, responseId, queuedText }: {
@@ -59,6 +61,7 @@ export class BackgroundTask {
 
   /** The vendor's answer under the response id that the caller has. */
   answered(answer: unknown): unknown {
+    this.#answerState = this.form.stateOf(answer);
     return this.form.answered(answer, this.#queuedText);
   }
 
@@ -85,7 +88,7 @@ export class BackgroundTask {
   end(ending: Ending, answerText: string | undefined): BackgroundEnd {
     const responseId = this.#responseId;
     if (answerText !== undefined) {
-      return { responseId, state: this.form.stateOf(answerText), answerText: null };
+      return { responseId, state: this.#answerState, answerText: null };
     }
     if (ending.status === "cancelled") {
       const text = this.form.moved(this.#queuedText, "cancelled");

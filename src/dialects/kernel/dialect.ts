@@ -218,8 +218,8 @@ export interface BackgroundForm {
   moved(queuedText: string, to: "in_progress" | "cancelled" | { failed: Fault }): string;
   /** Returns the answer, a JSON value, under the id that the caller knows from `queued`'s text. */
   answered(answer: unknown, queuedText: string): unknown;
-  /** How an answer ended, given its text. */
-  stateOf(answerText: string): "completed" | "incomplete";
+  /** How an answer, a JSON value, ended. */
+  stateOf(answer: unknown): "completed" | "incomplete";
   /** Whether the request has effects at the vendor that must not happen twice. */
   hasEffects(body: unknown): boolean;
 }

@@ -41,10 +41,8 @@ export const background: BackgroundForm = {
     const { id, created_at } = parseExactly(queuedText) as JsonRecord;
     return { ...answer, id, created_at, background: true };
   },
-  stateOf(answerText) {
-    const answer: unknown = parseExactly(answerText);
-    return isRecord(answer) && answer.status === "incomplete" ? "incomplete" : "completed";
-  },
+  stateOf: (answer) =>
+    isRecord(answer) && answer.status === "incomplete" ? "incomplete" : "completed",
   hasEffects(body) {
     // Tools of a remote server may book, send or delete things.
     return recordsIn(asRecord(body).tools).some(({ type }) => type === "mcp");
