@@ -66,6 +66,8 @@ export class Http1Connection {
   #isStopped = false;
   /** When the socket was last read or resumed (monotonic ms). */
   #readMs = -Infinity;
+  /** How long the last read took to handle. */
+  #tookMs = 0;
   #isConnected = false;
   #isOver = false;
 
@@ -141,7 +143,10 @@ export class Http1Connection {
 
   resume(): void {
     this.#isPausing = false;
-    if (!resting.has(this)) this.readOn();
+    if (resting.has(this)) return;
+    // Many callers may have caught up at once.
+    if (this.#isStopped && this.#handler !== undefined && resting.isDue) this.#rest();
+    else this.readOn();
   }
 
   /** Resumes reading, unless paused. */
@@ -231,7 +236,15 @@ export class Http1Connection {
     if (this.#isOver) return false;
     const unparsed = this.#unparsed;
     this.#unparsed = unparsed.length === 0 ? piece : joinBytes([unparsed, piece]);
+    // Many vendors may have sent something at once.
+    if (this.#handler !== undefined && resting.isDue) return this.#rest();
     return this.#parse(piece.length < largeRead);
+  }
+
+  #rest(): false {
+    resting.wait(this, this.#tookMs);
+    this.#isStopped = true;
+    return false;
   }
 
   /** Parses what was read until that has taken long; returns whether to read more. */
@@ -250,7 +263,9 @@ export class Http1Connection {
     } while (this.#unparsed.length > 0 && !mayLeaveRest());
     const isFast = isSmall && this.#readMs - lastMs < paceMs;
     // A complete answer needs no pause.
-    const isResting = this.#handler !== undefined && (isFast || isLong(tookMs));
+    this.#tookMs = tookMs;
+    const isDue = resting.count(tookMs, this.#readMs);
+    const isResting = this.#handler !== undefined && (isFast || isDue);
     if (isResting) resting.add(this, tookMs);
     this.#isStopped = isResting || this.#isPausing;
     return !this.#isStopped;

@@ -76,27 +76,30 @@ Deno.test("a connection that rests can be closed, and what paused it still does"
 });
 
 for (const protocol of ["http:", "https:"] as const) {
-  Deno.test(`${protocol} others have their turn between pieces that take long, of however many connections`, async () => {
-    await using vendor = await startVendor((socket) => {
-      const bytes = 16 * 1024 * 1024;
-      socket.write(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`);
-    }, protocol);
-    await using others = await startExchange();
-    const connections = Array.from({ length: 4 }, () => connectTo(vendor.port, protocol));
-    let pieces = 0;
-    let before = 0;
-    await new Promise<void>((resolve, error) => {
-      const take = () => {
-        if (pieces++ === 0) before = others.count;
-        work(4);
-        if (pieces === 100) resolve();
-      };
-      for (const connection of connections) ask(connection, take, { end: () => {}, error });
+  const floods = { long: [4, 4, 100], short: [40, 0.2, 2_000] } as const;
+  for (const [what, [count, workMs, most]] of Object.entries(floods)) {
+    Deno.test(`${protocol} others have their turn between pieces that take ${what}, of however many connections`, async () => {
+      await using vendor = await startVendor((socket) => {
+        const bytes = 4 * 1024 * 1024;
+        socket.write(`${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`);
+      }, protocol);
+      await using others = await startExchange();
+      const connections = Array.from({ length: count }, () => connectTo(vendor.port, protocol));
+      let pieces = 0;
+      let before = 0;
+      await new Promise<void>((resolve, error) => {
+        const take = () => {
+          if (pieces++ === 0) before = others.count;
+          work(workMs);
+          if (pieces === most) resolve();
+        };
+        for (const connection of connections) ask(connection, take, { end: () => {}, error });
+      });
+      for (const connection of connections) connection.destroy();
+      const exchanges = others.count - before;
+      assert.ok(exchanges > 25, `${exchanges} exchanges between ${most} pieces`);
     });
-    for (const connection of connections) connection.destroy();
-    const exchanges = others.count - before;
-    assert.ok(exchanges > 25, `${exchanges} exchanges between 100 pieces`);
-  });
+  }
 
   Deno.test(`${protocol} others have their turn within a read that takes long, too`, async () => {
     const bytes = 256 * 1024;
