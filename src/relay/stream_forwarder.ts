@@ -152,7 +152,7 @@ class StreamForwarder implements StreamOutput {
     this.#keepAlive = new KeepAlive({
       afterMs: deps.listener.keepAlive?.afterMs ?? 0,
       clock,
-      send: () => this.#guard(() => this.#breakSilence()),
+      send: () => this.#guard(() => this.#breakSilence(), true),
     });
     this.#unread = new UnreadLimit(this.#caller, deps.call.streams, clock, () => {
       this.#guard(() => this.#leave());
@@ -210,10 +210,13 @@ class StreamForwarder implements StreamOutput {
     });
   }
 
-  /** A failure of our own in an event handler must end the call, not the process. */
-  #guard(act: () => void): void {
+  /**
+   * A failure of our own in an event handler must end the call, not the process. `isAtOnce`: doesn't
+   * wait for a piece that takes its time, which sends whole events.
+   */
+  #guard(act: () => void, isAtOnce = false): void {
     if (this.#isOver) return;
-    if (this.#taking) return void this.#taking.then(() => this.#guard(act));
+    if (this.#taking && !isAtOnce) return void this.#taking.then(() => this.#guard(act));
     try {
       this.#deps.call.noteWork();
       act();

@@ -284,6 +284,29 @@ Deno.test("a stream whose reader has caught up is kept alive again", async () =>
   await reading;
 });
 
+Deno.test("a stream is kept alive while a piece takes its time", async () => {
+  const slow = Promise.withResolvers<void>();
+  const keepAlive = { afterMs: 1, bytes: () => bytesOf("alive ") };
+  const { timers, recorded, stream, send, end } = setUp({
+    listener: { keepAlive, take: () => slow.promise },
+  });
+  recorded.resolve();
+  send("slow");
+  let text = "";
+  const reading = stream.then(async (open) => {
+    for await (const bytes of open) text += new TextDecoder().decode(bytes);
+  });
+  for (let turns = 0; turns < 1_000 && text === ""; turns++) {
+    timers.clock.advance(1);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assert.match(text, /^(alive )+$/);
+  end();
+  slow.resolve();
+  await reading;
+  assert.match(text, /^(alive )+\.$/);
+});
+
 /** Holds back heavy work until it is told to run it. */
 function heldSteps(): { heavyStep: () => Step; run(): void } {
   const jobs: (() => void)[] = [];
