@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { enforceTranslationMode } from "./plan/translation.ts";
 import { lossHeader } from "./reply.ts";
 
 Deno.test("paths are joined with commas", () => {
@@ -24,4 +25,14 @@ Deno.test("more than a header holds are counted behind the first", () => {
   assert.equal(shown[0], "messages[0].name");
   assert.equal(shown.at(-1), `+${5000 - (shown.length - 1)}`);
   assert.equal(lossHeader(["x".repeat(5000), "seed"]), "+2");
+});
+
+Deno.test("a thousand paths are reported of a request that loses something in each part", () => {
+  const lose = (path: string) => ({ path, weight: "hint" as const });
+  const losses = Array.from({ length: 5000 }, (_, index) => lose(`messages[${index >> 1}].name`));
+  const reported = enforceTranslationMode(losses, "default");
+  assert.equal(reported.length, 1000);
+  assert.equal(reported.at(-1), "messages[999].name");
+  const last = { path: "seed", weight: "meaning" as const };
+  assert.throws(() => enforceTranslationMode([...losses, last], "default"), { param: "seed" });
 });

@@ -43,6 +43,16 @@ for (const name of names) {
   });
 }
 
+Deno.test("cache marks beyond those that a messages vendor takes are removed in short steps", () => {
+  const marked = { type: "text", text: "a", cache_control: { type: "ephemeral" } };
+  const [plain = 0, removed = 0] = [said({ type: "text", text: "a" }), said(marked)].map((list) => {
+    const request = finish(messages.decodeRequest({ ...bodies.messages, messages: list }));
+    const target = { model: models.messages, maxOutputTokens: 100 };
+    return counted(messages.encodeRequest(request, target)).steps;
+  });
+  assert.ok(removed - plain > turns * parts / 32, `${removed} steps, without marks ${plain}`);
+});
+
 for (const name of names) {
   Deno.test(`a turn with many calls is encoded for ${name} in short steps`, () => {
     let reads = 0;

@@ -228,7 +228,8 @@ function contextOf(call: TranslationCall): AnswerContext {
 
 /**
  * Applies the translation mode: `strict` refuses every loss, `lenient` none, `default` those that
- * change the meaning of the request. Returns the paths to report.
+ * change the meaning of the request. Returns the paths to report: the first thousand, since each part
+ * of a request may lose something.
  */
 export function enforceTranslationMode(
   losses: readonly (Loss | UnsupportedField)[],
@@ -245,8 +246,16 @@ export function enforceTranslationMode(
       }`,
     });
   }
-  return [...new Set(losses.map(({ path }) => path))];
+  const paths = new Set<string>();
+  for (const { path } of losses) {
+    if (paths.size === maxReported) break;
+    paths.add(path);
+  }
+  return [...paths];
 }
+
+/** More paths than anybody reads, or than fit into the header. */
+const maxReported = 1000;
 
 /**
  * Names the type of a part, item or tool, since the caller's dialect may not have it: the vendor

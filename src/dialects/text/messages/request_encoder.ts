@@ -58,7 +58,7 @@ export function* encodeRequest(
   if (marks.isEmpty && target.autoCache) {
     yield* setMarks(cachedPart(request, body), facts.minCacheableTokens);
   }
-  marks.enforce(losses);
+  yield* marks.enforce(losses);
   return {
     body,
     losses,

@@ -1,6 +1,6 @@
 import type { CacheMark, Loss } from "../../../kernel/canonical_request.ts";
 import { markPath } from "../../../kernel/read_cache_mark.ts";
-import type { Steps } from "../../../../base/steps.ts";
+import { forEachInSteps, type Steps } from "../../../../base/steps.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { promptTokens } from "../../../kernel/prompt_text.ts";
 
@@ -31,11 +31,11 @@ export class CacheMarks {
   }
 
   /** Removes the marks beyond the limit. */
-  enforce(losses: Loss[]): void {
-    for (const { block, path } of this.#marked.slice(0, -maxMarks)) {
+  *enforce(losses: Loss[]): Steps<void> {
+    yield* forEachInSteps(this.#marked.slice(0, -maxMarks), ({ block, path }) => {
       delete block.cache_control;
       losses.push({ path, weight: "hint" });
-    }
+    });
   }
 }
 
