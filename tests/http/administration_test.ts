@@ -307,7 +307,8 @@ Deno.test("a key that administers can create another, which the audit log shows 
   const { keys, admin } = world();
   const body = { name: "second", scopes: ["admin"] };
   const { data: made } = await sdk.createApiKey({ client: admin, body });
-  const [{ action, actor, subject, detail }] = await audited();
+  const [entry] = await audited();
+  const { action, actor, subject, detail } = entry!;
   assert.deepEqual([action, actor, subject], [
     "api_key.created",
     `API key '${keys.admin.name}' (${keys.admin.prefix}…)`,
