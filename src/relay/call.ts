@@ -251,7 +251,7 @@ export class Call<M extends CallMeter = Meter> {
       () => this.#recordBare(interaction),
     );
     if (!task) this.#try("remember", () => storedResponses.remember(interaction), undefined);
-    const answerText = answer.isCut ? undefined : answer.text;
+    const answerText = answer.isCut || answer.lacksLogprobs ? undefined : answer.text;
     this.#try("cache", () => this.#cache?.settled?.(interaction, answerText), undefined);
     // The reservation is released only once the charge can't be lost any more.
     await noted;
@@ -331,7 +331,7 @@ export class Call<M extends CallMeter = Meter> {
   #interaction(ending: Ending, answer: RecordedAnswer): SettledCall {
     const payload = this.#try(
       "payload",
-      () => this.#payload(answer.text, answer.isCut),
+      () => this.#payload(answer.text, answer.isCut || answer.lacksLogprobs === true),
       this.#payloadOf(undefined, true),
     );
     const since = (ms: number) => storableCount(Math.round(ms - this.#caller.arrivedMs));

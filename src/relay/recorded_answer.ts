@@ -8,6 +8,8 @@ export interface RecordedAnswer {
   text?: string;
   /** The text is not the whole answer. */
   isCut: boolean;
+  /** Only log-probabilities are missing: the answer can be continued. */
+  lacksLogprobs?: true | undefined;
   /**
    * Set if the answer had to be repaired, or could not be written in the caller's dialect at all.
    */
@@ -39,7 +41,8 @@ export function recordedAnswer(
 
 function written(answer: CanonicalAnswer, encode: Encode): RecordedAnswer {
   if (answer.choices.length === 0) return { isCut: false };
-  return { text: JSON.stringify(encode(answer)), isCut: answer.truncated };
+  const { truncated: isCut, lacksLogprobs } = answer;
+  return { text: JSON.stringify(encode(answer)), isCut, lacksLogprobs };
 }
 
 function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {

@@ -5,6 +5,7 @@ import assert from "@std/assert";
 import { callControl } from "../../src/admin/control.ts";
 import type { FakeExchange } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
+import { event, streamEvents } from "../support/service_scripted.ts";
 import {
   answered,
   hello,
@@ -470,5 +471,32 @@ Deno.test("a long conversation reaches the other endpoint, too, where sealed rea
   const { path, body } = world().last();
   assert.deepEqual([path, JSON.parse(body).messages.length], ["/a/chat/completions", 3]);
   await world().admin("vendor-key", "remove", "--vendor", "vendor-a");
+  world().play();
+});
+
+Deno.test("a stream with more log-probabilities than its record holds is stored and continued, but not cached", async () => {
+  const text = "a".repeat(800);
+  const other = { token: "alternative", logprob: -2, bytes: null };
+  const entry = { token: "a", logprob: -1, bytes: null, top_logprobs: Array(20).fill(other) };
+  const choices = [{
+    index: 0,
+    delta: { content: text },
+    logprobs: { content: Array(800).fill(entry) },
+  }];
+  world().play((exchange) => exchange.stream([event({ choices }), ...streamEvents.slice(3)]));
+  const path = "/chat/v1/responses";
+  const body = { model: "acme/acme-1", stream: true, top_logprobs: 20 };
+  const ask = () => world().post(path, { ...body, input: "Hi" }, { "x-cache-ttl": "60" });
+  const answer = await ask();
+  const id = /"id":"(resp_[^"]+)"/.exec(await answer.text())![1]!;
+  const stored = await (await world().fetch(`${path}/${id}`)).json();
+  assert.equal(stored.output?.[0].content[0].text, text, stored.error?.message);
+  const row = await world().row(answer.headers.get("x-transaction-id"));
+  assert.deepEqual([row.status, row.payload_truncated], ["completed", true]);
+  await (await world().post(path, { ...body, input: "Go on.", previous_response_id: id })).text();
+  assert.equal(JSON.parse(world().last().body).messages[1]?.content, text);
+  const again = await ask();
+  assert.equal(again.headers.get("x-cache"), "MISS");
+  await again.text();
   world().play();
 });

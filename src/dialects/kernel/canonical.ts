@@ -158,6 +158,8 @@ export interface CanonicalAnswer {
   own?: DialectFields;
   /** True when the fold's cap was reached and later text was left out. */
   truncated: boolean;
+  /** Set when only log-probabilities were left out. */
+  lacksLogprobs?: true;
 }
 
 export interface CanonicalChoice {

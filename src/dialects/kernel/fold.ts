@@ -1,7 +1,6 @@
 import { beginning } from "../../base/characters.ts";
 import { pushAll } from "../../base/lists.ts";
 import { unreadableAnswer } from "../../shared/fault.ts";
-import { countLogprobs } from "./token_logprobs.ts";
 import { ArgumentNames, maxArgumentNames } from "./argument_names.ts";
 import type {
   AnswerPart,
@@ -12,6 +11,7 @@ import type {
   DialectFieldsEvent,
   TokenLogprob,
 } from "./canonical.ts";
+import { countLogprobs } from "./token_logprobs.ts";
 
 interface OpenPart {
   part: AnswerPart;
@@ -21,7 +21,8 @@ interface OpenPart {
 /**
  * Folds the events of an answer into a whole answer. Text beyond `maxChars` (UTF-16 units, all
  * blocks together) is dropped and the answer marked truncated, so that an endless stream can't fill
- * the memory. So are log-probabilities that would be longer by themselves. Media, which records store separately, has a limit of its own.
+ * the memory. Media, which records store separately, has a limit of its own, and so have
+ * log-probabilities, without which the answer is still whole.
  */
 export class Fold {
   #start: Pick<CanonicalAnswer, "id" | "model" | "created"> = {
@@ -100,7 +101,8 @@ export class Fold {
       ...this.#own,
       choices: [...this.#choices.values()].sort((a, b) => a.index - b.index),
       usage: this.#usage,
-      truncated: this.#truncated || this.#lacksLogprobs,
+      truncated: this.#truncated,
+      ...(this.#lacksLogprobs ? { lacksLogprobs: true } : {}),
     };
   }
 
@@ -153,7 +155,7 @@ export class Fold {
     else this.#choice(choice).own = own;
   }
 
-  /** Once they take all the room of the text, the rest is left out, but not the text. */
+  /** Those that no longer fit are left out, and all that follow; the text is not. */
   #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {
     if (this.#truncated || this.#lacksLogprobs) return;
     this.#room.logprobs -= countLogprobs(logprobs);

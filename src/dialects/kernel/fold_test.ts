@@ -117,10 +117,10 @@ Deno.test("log-probabilities that would fill the cap are left out, the text is n
     fold.add({ type: "block-delta", choice: 0, block: 0, text, logprobs: [three] });
   }
   fold.add({ type: "block-delta", choice: 0, block: 0, text: "d", logprobs: [logprob] });
-  const { choices: [choice], truncated } = fold.answer();
+  const { choices: [choice], truncated, lacksLogprobs } = fold.answer();
   assert.equal(choice?.parts[0]?.text, "abcd");
   assert.deepEqual(choice?.logprobs, [three]);
-  assert.equal(truncated, true);
+  assert.deepEqual([truncated, lacksLogprobs], [false, true]);
 });
 
 Deno.test("a cut never leaves half a character, which no store would take", () => {
