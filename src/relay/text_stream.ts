@@ -163,6 +163,10 @@ export class TextStreamListener implements StreamListener {
       try {
         const terminal = decoded.terminal && index === slices.length - 1;
         this.#forwardDecoded(event, { ...decoded, events, terminal }, run, output);
+      } catch (thrown) {
+        // What follows was produced as well, and is billed.
+        this.#meter.listen(slices.slice(index + 1).flat());
+        throw thrown;
       } finally {
         run.send();
       }

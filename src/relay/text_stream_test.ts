@@ -16,6 +16,7 @@ const heavy = "x".repeat(1024 * 1024);
 function setUp(events?: CanonicalEvent[]) {
   const did: string[] = [];
   const sent: string[] = [];
+  const heard: CanonicalEvent[] = [];
   /** Counts the steps, which the test would have to wait for otherwise. */
   const step: Step = Object.assign(<T>(job: () => T) => runAtOnce(job), {
     isHeavy: true,
@@ -51,12 +52,12 @@ function setUp(events?: CanonicalEvent[]) {
   };
   const listener = new TextStreamListener({
     vendorCall: {} as VendorCallContext,
-    meter: { listen() {} } as Partial<Meter> as Meter,
+    meter: { listen: (more) => void heard.push(...more) } as Partial<Meter> as Meter,
     plan: plan as StreamPlan,
     ...{ decoder, awaitsContent: false, heavyStep: () => step },
   });
   const take = (text: string) => listener.take(new TextEncoder().encode(text), output);
-  return { did, sent, take, end: () => listener.takeLast(output) };
+  return { did, sent, heard, take, end: () => listener.takeLast(output) };
 }
 
 /** Tells how many events a slice has, their text and their log-probabilities. */
@@ -64,6 +65,7 @@ function translated(_event: SseEvent, { events }: DecodedEvent): Forwarded {
   const deltas = events.filter((event) => event.type === "block-delta");
   const text = deltas.map(({ text }) => text).join("");
   const logprobs = deltas.flatMap(({ logprobs = [] }) => logprobs);
+  if (text === "untranslatable") throw new Error(text);
   return { events, sent: `${events.length} ${text} ${logprobs.length};` };
 }
 
@@ -89,6 +91,18 @@ Deno.test("what a large event holds is translated a slice at a time", async () =
   assert.deepEqual(did, [
     ...["steps", "value 2", "sent 1", "sent 1", "sent 1", "completed", "sent 1", "6 steps"],
   ]);
+});
+
+Deno.test("all of a large event is metered, also what follows a slice that can't be translated", async () => {
+  const at = { choice: 0, block: 0 };
+  const events: CanonicalEvent[] = [
+    { type: "block-delta", ...at, text: "untranslatable" },
+    ...Array.from({ length: 600 }, () => ({ type: "block-end", ...at }) as const),
+    { type: "usage", usage: { input: 1, output: 2 } },
+  ];
+  const { heard, take } = setUp(events);
+  await assert.rejects(async () => await take(`data: ["${heavy}"]\n\n`));
+  assert.deepEqual(heard, events);
 });
 
 Deno.test("a large event that isn't JSON is parsed once, one that holds too much fails", async () => {
