@@ -138,6 +138,10 @@ const words: Wrong[] = [
     set: { FETCH_ALLOW_HOSTS: "files.internal,files.internal:99999" },
     says: /^FETCH_ALLOW_HOSTS=files\.internal:99999 .*host names/,
   },
+  {
+    set: { FETCH_ALLOW_HOSTS: "*.internal" },
+    says: /^FETCH_ALLOW_HOSTS=\*\.internal .*host names/,
+  },
   { set: { FETCH_ALLOW_HOSTS: "[::1" }, says: /^FETCH_ALLOW_HOSTS=\[::1 .*host names/ },
   {
     set: { ...signIn, OAUTH_EMAIL_DOMAINS: "example.com:443" },

@@ -66,6 +66,8 @@ function parseEntry(entry: string): { host: string; port: string | undefined } |
   if (url === null || url.host !== url.hostname || url.pathname !== "/" || Number(port) > 65535) {
     return undefined;
   }
+  // A URL's host may have these, but `*.internal` or `$HOST` would never be asked for.
+  if (/[^\w.:[\]-]/.test(url.hostname)) return undefined;
   return { host: bareHost(url.hostname), port: port && String(Number(port)) };
 }
 
