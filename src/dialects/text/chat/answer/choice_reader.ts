@@ -52,7 +52,8 @@ export class ChoiceReader {
       ? readTokens(asRecord(choice.logprobs).content, "top_logprobs")
       : undefined;
     if (typeof delta.content === "string") {
-      if (delta.content !== "") this.#text("text", delta.content, events, logprobs);
+      const isMore = this.#open?.kind === "text" && logprobs && logprobs.length > 0;
+      if (delta.content !== "" || isMore) this.#text("text", delta.content, events, logprobs);
     } else {
       for (const { kind, text } of contentPieces(delta.content)) {
         this.#text(kind, text, events, kind === "text" ? logprobs : undefined);

@@ -258,5 +258,16 @@ Deno.test("log-probabilities stay with the words they belong to", () => {
   const reader = new ChoiceReader(0, { value: 0 });
   const events: CanonicalEvent[] = [];
   reader.read({ delta: { content: "a" }, logprobs: { content: [token] } }, events);
-  assert.deepEqual(foldEvents(events).choices[0]?.logprobs, [{ ...read, top }]);
+  // vLLM has no text for the first tokens of a character of several tokens.
+  reader.read({ delta: { content: "" }, logprobs: { content: [token] } }, events);
+  assert.deepEqual(foldEvents(events).choices[0]?.logprobs, [{ ...read, top }, { ...read, top }]);
+  const thought = {
+    delta: { reasoning_content: "Hm", content: "" },
+    logprobs: { content: [token] },
+  };
+  reader.read(thought, events);
+  reader.read(thought, events);
+  const [{ parts, logprobs } = {}] = foldEvents(events).choices;
+  assert.deepEqual(parts?.map(({ kind }) => kind), ["text", "reasoning"]);
+  assert.equal(logprobs?.length, 2);
 });
