@@ -32,7 +32,7 @@ export async function runExportCommand(
     }
     await write(events(terminal.isWatched), out, terminal, written);
   } catch (thrown) {
-    // Who reads the output, such as `head`, has read enough. The export is not complete, though.
+    // The output's reader, such as `head`, has read enough. The export is still incomplete.
     if (out === undefined && thrown instanceof Deno.errors.BrokenPipe) {
       return { exitCode: 1, json: undefined, lines: [] };
     }

@@ -26,7 +26,7 @@ class Held {
   upgraded: OpenSocket | "opening" | undefined;
   /** A call of its WebSocket is under way. */
   isWorking = false;
-  /** `endWaiting` found it without a request, and not just used. */
+  /** At the last `endWaiting` it had no request and had not just been used. */
   hasRested = false;
   /** Requests that were sent before the one under way was answered (pipelining), in their order. */
   readonly pipelined: Arrived[] = [];
@@ -271,7 +271,7 @@ export class Connections {
   endWaiting(): void {
     const nowMs = this.#nowMs();
     for (const held of this.#held.values()) {
-      const { connection, socket, upgraded, hasRested } = held;
+      const { connection, socket, upgraded, hasRested: hadRested } = held;
       if (upgraded === "opening") continue;
       if (upgraded !== undefined) {
         upgraded.receiver.leave();
@@ -279,7 +279,7 @@ export class Connections {
       }
       held.hasRested = !connection.isBusy && connection.waitedMs(nowMs) >= usedMs;
       // If the event loop was busy, a request may wait unread; it is read before the next look.
-      if (held.hasRested && hasRested) socket.destroy();
+      if (held.hasRested && hadRested) socket.destroy();
     }
   }
 

@@ -261,7 +261,7 @@ function takeRequests(
     request.resume();
   };
   const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
-    // Without a header that says otherwise, which ours lack, callers of HTTP/1.0 wait for the close.
+    // Callers of HTTP/1.0 read to the close, unless a header says otherwise, and ours has none.
     if (request.httpVersionMinor === 0) response.shouldKeepAlive = false;
     const isTaken = connections.requestArrived(request, response, () => begin(request, response));
     if (!isTaken) request.resume();
@@ -322,7 +322,10 @@ function refuseTheRest(
 
 function nothing(): void {}
 
-/** How often `drain` looks for connections without a request; first, it reads what they have sent. */
+/**
+ * How often `drain` looks for connections without a request. The first look is no sooner, so that
+ * requests that have arrived are read before it.
+ */
 const idleCheckMs = 50;
 
 /**

@@ -101,7 +101,7 @@ function workerOf(
   return { seat: { index, count: workers }, parent: openParentLink(orders, process), greets };
 }
 
-/** Ends the process after help that its arguments ask for, or if the start doesn't take them. */
+/** Ends the process with help if its arguments ask for it, or with why the start refuses them. */
 export function refuseArguments(...start: Parameters<typeof argumentsRefusal>): void {
   const help = argumentsHelp(start[0]);
   if (help !== undefined) {

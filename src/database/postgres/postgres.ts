@@ -402,8 +402,9 @@ function sessionSettings(idleTransactionMs: number, statementMs: number, lockMs:
 
 /**
  * PostgreSQL 15 and 16 have no `transaction_timeout`. A commit that the server may lose would lose
- * records, since the journal drops what is committed; other levels are the operator's choice. Not
- * read from `pg_settings`, which builds a row for each of 350 settings: a seventh of a session's start.
+ * records, since the journal drops what is committed; other levels are the operator's choice. The
+ * view `pg_settings` isn't asked: it builds a row for each of 350 settings, which took a seventh of
+ * a session's start.
  */
 const conditionalSettings = `select
   case when current_setting('transaction_timeout', true) is not null
