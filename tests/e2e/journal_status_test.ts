@@ -1,11 +1,10 @@
 import assert from "@std/assert";
-import { Secret } from "../../src/base/secret.ts";
 import { runAdminHere } from "../support/admin.ts";
 import { anyDatabase } from "../support/any_database.ts";
-import { openDatabase } from "../../src/database/open.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { interaction } from "../store/samples.ts";
+import { inDatabase } from "../support/export_processes.ts";
 import { ensureMigrated } from "../support/new_database.ts";
 import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -77,11 +76,10 @@ Deno.test("journal without status is wrong usage", async () => {
 /** Makes the account that the calls belong to. */
 async function makeAccount(databaseUrl: string | undefined, dataDir: string): Promise<void> {
   if (databaseUrl === undefined) await ensureMigrated(dataDir);
-  const url = databaseUrl === undefined ? undefined : new Secret(databaseUrl);
-  const database = await openDatabase(url, dataDir);
-  const limits = { tier: "free", requestsPerMinute: 9, burst: 9 } as const;
-  await createAccounts(database).create({ name: "first", ...limits });
-  await database.close();
+  const account = { name: "first", tier: "free", requestsPerMinute: 9, burst: 9 } as const;
+  await inDatabase(databaseUrl, dataDir, async (database) => {
+    await createAccounts(database).create(account);
+  });
 }
 
 /** An ended call, one that was cut, one that the store refused, and bytes that nobody could read. */
