@@ -21,20 +21,22 @@ const bytesPerToken = {
 
 /**
  * Returns the tokens of a text in a prompt that consists of media: a `data:` URL, or base64 that
- * begins like a known format. 0 for other URLs, and for base64 of other formats, such as sealed
- * reasoning.
+ * stands beside its `mimeType` or begins like a known format. 0 for other URLs, and for other
+ * base64, such as sealed reasoning.
  */
-export function promptMediaTokens(value: string): number {
+export function promptMediaTokens(value: string, mimeType = ""): number {
   const [address = "", type, format] = dataAddress.exec(value) ?? [];
-  const kind = type === undefined ? kindByStart(value.slice(0, 16)) : kindByType(type, format!);
+  const kind = type === undefined
+    ? kindBeside(value, mimeType) ?? kindByStart(value.slice(0, 16))
+    : kindByType(type, format!);
   if (kind === undefined) return 0;
   return kind === "image" ? typicalImageTokens : tokensOf(kind, value.length - address.length);
 }
 
 /** Whether media in a prompt is sound, which may have a price of its own. */
-export function isSound(value: string): boolean {
-  const [, type] = dataAddress.exec(value) ?? [];
-  return type === undefined ? soundStart.test(value.slice(0, 16)) : type === "audio";
+export function isSound(value: string, mimeType = ""): boolean {
+  const [, type = mimeType.split("/", 1)[0]] = dataAddress.exec(value) ?? [];
+  return type ? type === "audio" : soundStart.test(value.slice(0, 16));
 }
 
 /** The base64 of WAVE, MP3 (with a tag or without), AAC, Ogg and FLAC. */
@@ -88,6 +90,12 @@ export function wordsAndMedia(text: string): { chars: number; pieces: number } {
 }
 
 type Kind = "image" | keyof typeof bytesPerToken;
+
+/** What the `mimeType` beside base64 says, as the vendor reads it. */
+function kindBeside(value: string, mimeType: string): Kind | undefined {
+  const [type = "", format = ""] = mimeType.split("/");
+  return /^https?:/.test(value) ? undefined : kindByType(type, format);
+}
 
 function kindByType(type: string, format: string): Kind | undefined {
   switch (type) {

@@ -2,7 +2,7 @@ import type { Steps } from "../../base/steps.ts";
 import { isLongBase64, isSound, promptMediaTokens } from "../../shared/media_estimate.ts";
 import { estimateAll } from "../../shared/token_estimate.ts";
 import type { Usage } from "../../shared/usage.ts";
-import { isRecord } from "./json.ts";
+import { asString, isRecord, type JsonRecord } from "./json.ts";
 import type { CanonicalRequest, Part } from "./canonical_request.ts";
 import type { Dialect } from "./dialect.ts";
 import { foldEvents } from "./fold.ts";
@@ -21,6 +21,12 @@ interface PromptContent {
 const mediaName =
   /(?:^|_)(?:url|uri|data|image|images|audio|video|file|result|json)$|Uri$|[sS]ignature$|^encrypted_/;
 
+/**
+ * The names of objects whose members the caller names: what a tool is called with and answers, and
+ * schemas. All their strings are words.
+ */
+const toolDataName = /^(?:input|args|response)$|parameters|schema$/i;
+
 /** Shorter strings aren't the address of anything. */
 const minMediaChars = 8;
 
@@ -30,41 +36,49 @@ const minMediaChars = 8;
  * since callers may nest arbitrarily deep.
  */
 export function* promptContent(body: unknown): Steps<PromptContent> {
-  const texts: string[] = [];
-  let mediaTokens = 0;
-  let audioTokens = 0;
+  const content: PromptContent = { texts: [], mediaTokens: 0, audioTokens: 0 };
   const stack: unknown[] = [body];
   /** Values of fields that hold media. */
   const media: unknown[] = [];
-  for (let looked = 1; stack.length > 0 || media.length > 0; looked++) {
+  /** Values in which the caller named the fields. */
+  const toolData: unknown[] = [];
+  for (let looked = 1; stack.length > 0 || media.length > 0 || toolData.length > 0; looked++) {
     if (looked % 2048 === 0) yield;
-    const mayBeMedia = media.length > 0;
-    const value = mayBeMedia ? media.pop() : stack.pop();
+    const list = toolData.length > 0 ? toolData : media.length > 0 ? media : stack;
+    const value = list.pop();
     if (typeof value === "string") {
-      if (!mayBeMedia || !isMedia(value)) {
-        texts.push(value);
-        continue;
-      }
-      const tokens = promptMediaTokens(value);
-      mediaTokens += tokens;
-      if (isSound(value)) audioTokens += tokens;
+      if (list === media) addMedia(content, value);
+      else content.texts.push(value);
     } else if (Array.isArray(value)) {
-      const list = mayBeMedia ? media : stack;
       for (const one of value) list.push(one);
     } else if (isRecord(value)) {
-      // The data of a plain text document are words.
-      const isText = value.type === "text";
       for (const name of Object.keys(value)) {
         const one = value[name];
-        // Most strings are too short for media; records are read by their own names.
-        const isPossible = typeof one === "string"
-          ? one.length >= minMediaChars
-          : Array.isArray(one);
-        (isPossible && !isText && mediaName.test(name) ? media : stack).push(one);
+        if (list === toolData || isRecord(one) && toolDataName.test(name)) toolData.push(one);
+        else if (!mayHoldMedia(one, name, value)) stack.push(one);
+        else if (typeof one === "string") {
+          addMedia(content, one, asString(value.mimeType ?? value.mime_type));
+        } else media.push(one);
       }
     }
   }
-  return { texts, mediaTokens, audioTokens };
+  return content;
+}
+
+/** Most strings are too short for media; records are read by their own names. */
+function mayHoldMedia(value: unknown, name: string, { type }: JsonRecord): boolean {
+  const isPossible = typeof value === "string"
+    ? value.length >= minMediaChars
+    : Array.isArray(value);
+  // The data of a plain text document are words.
+  return isPossible && type !== "text" && mediaName.test(name);
+}
+
+function addMedia(content: PromptContent, value: string, mimeType?: string): void {
+  if (!isMedia(value)) return void content.texts.push(value);
+  const tokens = promptMediaTokens(value, mimeType);
+  content.mediaTokens += tokens;
+  if (isSound(value, mimeType)) content.audioTokens += tokens;
 }
 
 export type PromptUsage = Pick<Usage, "input" | "audioInput">;

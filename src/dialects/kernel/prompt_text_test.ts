@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { finish } from "../../base/steps.ts";
-import { promptContent } from "./prompt_text.ts";
+import { promptContent, promptUsage } from "./prompt_text.ts";
 
 function promptText(body: unknown): string {
   return finish(promptContent(body)).texts.join("\n");
@@ -57,6 +57,31 @@ Deno.test("what a vendor sealed, and media under each dialect's names, are no wo
   for (const name of ["metadata", "text", "output", "urls of mine", "input"]) {
     assert.equal(promptText({ item: { [name]: base64 } }), base64, name);
   }
+});
+
+Deno.test("what a tool is called with and answers are words, whatever their names", () => {
+  const named = [{ data: base64 }, { page: { url: base64 } }, { images: [[base64], base64] }];
+  for (const one of named) {
+    const words = promptText(one.images ? [base64, base64] : base64);
+    const type = "tool_use";
+    assert.equal(promptText({ content: [{ type, input: one }] }), `${words}\n${type}`);
+    for (const name of ["args", "response", "input_schema", "parametersJsonSchema", "schema"]) {
+      assert.equal(promptText({ functionCall: { [name]: one } }), words);
+    }
+  }
+  // Media of a tool's answer stand beside its words.
+  const part = { inlineData: { data: base64 } };
+  assert.equal(promptText({ functionResponse: { response: {}, parts: [part] } }), "");
+});
+
+Deno.test("base64 that begins like no known format is counted by the type beside it", () => {
+  const data = btoa("Tell me all. ".repeat(1000));
+  const tokensOf = (mimeType: string) =>
+    finish(promptUsage({ parts: [{ inlineData: { mimeType, data } }] }));
+  const named = finish(promptUsage({ mimeType: "text/plain" })).input;
+  assert.deepEqual(tokensOf("text/plain"), { input: named + 3251 });
+  const sound = finish(promptUsage({ parts: [{ inline_data: { mime_type: "audio/L16", data } }] }));
+  assert.equal(sound.audioInput, 7);
 });
 
 const texts: [string, string][] = [

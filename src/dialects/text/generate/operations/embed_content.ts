@@ -133,10 +133,12 @@ class VectorReader extends JsonAnswerReader {
     const parts = contents.flatMap(({ content }) => recordsIn(asRecord(content).parts));
     let [input, audioInput] = [0, 0];
     for (const { text, inlineData, inline_data: other } of parts) {
-      const media = asString(asRecord(inlineData ?? other).data) ?? "";
-      const tokens = promptMediaTokens(media);
+      const inline = asRecord(inlineData ?? other);
+      const media = asString(inline.data) ?? "";
+      const mimeType = asString(inline.mimeType ?? inline.mime_type);
+      const tokens = promptMediaTokens(media, mimeType);
       input += estimateTokens(asString(text) ?? "") + tokens;
-      if (isSound(media)) audioInput += tokens;
+      if (isSound(media, mimeType)) audioInput += tokens;
     }
     const sound = optionalField("audioInput", audioInput || undefined);
     return { usage: { input, ...sound, output: 0 }, basis: "estimated" };

@@ -71,8 +71,10 @@ Deno.test("images and sound that the vendor doesn't count are estimated, and not
     return reader.outcome(whole)!.usage;
   };
   const picture = { mimeType: "image/png", data: `iVBORw0KGgo${"A".repeat(2000)}` };
+  const words = { mimeType: "text/plain", data: btoa("A red door. ".repeat(100)) };
   const sound = { mimeType: "audio/mpeg", data: `//uQ${"A".repeat(85_330)}` };
   assert.deepEqual(usageOf({ inlineData: picture }), { input: 1024, output: 0 });
+  assert.deepEqual(usageOf({ inlineData: words }), { input: 300, output: 0 });
   // A hundred tokens, of four seconds.
   assert.deepEqual(usageOf({ inline_data: sound }), { input: 101, audioInput: 101, output: 0 });
 });
