@@ -8,6 +8,7 @@ import { embeddingList, inputTokens, textInputs } from "../dialects/media/operat
 import { isRecord } from "../dialects/kernel/json.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
+import { severalRequests } from "../pricing/pricing.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { lossHeader } from "../relay/reply.ts";
@@ -31,19 +32,25 @@ export async function embedInBatches(
   const vectors: number[][] = [];
   let tokens = 0;
   let isCounted = true;
+  let requests = 0;
+  const report = (finish?: "stop") => {
+    const usage = { input: tokens, output: 0, ...severalRequests(requests) };
+    ctx.meter.report(usage, isCounted ? "reported" : "estimated", finish);
+  };
   for (let at = 0; at < texts.length; at += maxBatch) {
     const batch = texts.slice(at, at + maxBatch);
     const count = (reported: number | undefined) => {
+      requests++;
       tokens += reported ?? inputTokens(batch);
       isCounted &&= reported !== undefined;
       // If a later batch fails, the vendor still bills the earlier ones.
-      ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
+      report();
     };
     const made = await embedBatch(ctx, batch, dimensions, count);
     for (const vector of made.vectors) vectors.push(vector);
     count(made.tokens);
   }
-  ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated", "stop");
+  report("stop");
   const asBase64 = fields.encoding_format === "base64";
   const body = JSON.stringify(embeddingList(vectors, { model, tokens, asBase64 }));
   const headers = {

@@ -5,7 +5,12 @@ import { framesOf, imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { reportsTrustedCost } from "../dialects/kernel/reported_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
-import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
+import {
+  type BillableUsage,
+  type PriceRow,
+  severalRequests,
+  vendorCostNanos,
+} from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 
 /** The pictures of one vendor request, and what the vendor reported of them. */
@@ -31,6 +36,7 @@ export function imageUsage(
     ...encoded.priced,
     count: billable.reduce((sum, { count }) => sum + count, 0),
   }];
+  const counted = { images, ...severalRequests(billable.length) };
   const usages = (list: readonly BillableImages[]) => list.map(({ usage = none }) => usage);
   const hasCost = ({ usage }: BillableImages) => reportsTrustedCost(usage, ignoresCost);
   // With a price per image, the number of images is the usage. A broken list doesn't tell the
@@ -38,14 +44,14 @@ export function imageUsage(
   const isCountEnough = price?.rates.perImage !== undefined || encoded.tokensPerImage === 0;
   if (isCountEnough) {
     const isReported = billable.every((one) => !one.isBroken || hasCost(one));
-    const usage = { ...summed(usages(billable)), images };
+    const usage = { ...summed(usages(billable)), ...counted };
     return { usage, basis: isReported ? "reported" : "estimated" };
   }
   // With a price per token, tokens or a cost must be reported.
   const isReported = (one: BillableImages) => (one.usage?.output ?? 0) > 0 || hasCost(one);
   const unreported = billable.filter((one) => !isReported(one));
   if (unreported.length === 0) {
-    return { usage: { ...summed(usages(billable)), images }, basis: "reported" };
+    return { usage: { ...summed(usages(billable)), ...counted }, basis: "reported" };
   }
   const perImage = likelyImageTokens(ask, encoded);
   const estimates = unreported.map(({ count, usage }) => {
@@ -53,7 +59,7 @@ export function imageUsage(
     return { input: estimateTokens(ask.prompt), output, imageOutput: output, raw: usage?.raw };
   });
   const all = summed([...usages(billable.filter(isReported)), ...estimates]);
-  return { usage: { ...all, images }, basis: "estimated" };
+  return { usage: { ...all, ...counted }, basis: "estimated" };
 }
 
 /** Estimates the output tokens of a picture whose vendor doesn't count them. */

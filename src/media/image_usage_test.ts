@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { readImageList } from "../dialects/media/images/answer.ts";
 import { callCost } from "../pricing/call_cost.ts";
+import { upperBoundNanos } from "../pricing/pricing.ts";
 import { priceOf } from "../../tests/support/operation_request.ts";
 import { type BillableImages, imageUsage } from "./image_usage.ts";
 
@@ -54,6 +55,18 @@ Deno.test("what a vendor says that several calls cost is added up, unless one sa
   const perImage = { ...drawing, price: priceOf({ perImage: 40_000_000_000n }) };
   const silent = imageUsage([answer("0.04"), { count: 1 }], perImage);
   assert.equal(silent.usage.vendorCostUsd, undefined, "nor one without any usage");
+});
+
+Deno.test("each vendor request has the price per request", () => {
+  const price = priceOf({ output: 1000n, perRequest: 1_000_000n });
+  const usage = { input: 0, output: 20 };
+  const costOf = (calls: number) => {
+    const made = Array(calls).fill({ count: 1, usage });
+    return callCost(imageUsage(made, { ...drawing, price }).usage, price, () => undefined).pico;
+  };
+  assert.deepEqual([costOf(1), costOf(4)], [1_020_000n, 4_080_000n]);
+  const bound = { inputTokens: 0, maxOutputTokens: 20, choices: 4, requests: 4 };
+  assert.equal(upperBoundNanos(price, bound), 4080n);
 });
 
 Deno.test("several calls have the service tier that the vendor reports for them", () => {
@@ -113,7 +126,7 @@ Deno.test("at a price per image the pictures are the usage: without a report the
   const images = [{ quality: "high", size: "1024x1024", count: 3 }];
   for (const by of [perImage, free]) {
     assert.deepEqual(imageUsage([{ count: 1 }, { count: 2 }], by), {
-      usage: { input: 0, output: 0, images },
+      usage: { input: 0, output: 0, images, requests: 2 },
       basis: "reported",
     });
   }
@@ -126,7 +139,7 @@ Deno.test("of several usages each kind of token is summed where a vendor counts 
   ], drawing);
   const images = [{ quality: "high", size: "1024x1024", count: 2 }];
   assert.deepEqual(both, {
-    usage: { input: 11, output: 22, cacheRead: 3, reasoning: 4, images },
+    usage: { input: 11, output: 22, cacheRead: 3, reasoning: 4, images, requests: 2 },
     basis: "reported",
   });
 });

@@ -21,7 +21,7 @@ import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBounds, maxImageTokens } from "../shared/token_estimate.ts";
-import type { BillableUsage } from "../pricing/pricing.ts";
+import { type BillableUsage, severalRequests } from "../pricing/pricing.ts";
 import { Fault } from "../shared/fault.ts";
 import type { PooledKey } from "../vendors/key_pool.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
@@ -101,7 +101,6 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
     bound: boundOf(generation),
     likelyOutputTokens: likelyImageTokens(asked, encoded),
-    requests: encoded.calls.length,
     fetch: mustFetch ? fetch : undefined,
   }, (ctx) => work(ctx, generation));
 }
@@ -121,6 +120,7 @@ function boundOf({ ask, encoded }: ImageGeneration) {
     maxOutputTokens: encoded.tokensPerImage,
     choices: ask.count,
     images: [{ ...encoded.priced, count: ask.count }],
+    ...severalRequests(encoded.calls.length),
   };
 }
 

@@ -31,7 +31,7 @@ async function callOf(body: Partial<ImageBody>): Promise<OperationCall> {
 Deno.test("all pictures of a call are in its bound, and all prompts and references that are sent", async () => {
   const at = { model: "vendor-d/gemini-2.5-flash-image" };
   const [one, four] = [await callOf(at), await callOf({ ...at, n: 4 })];
-  assert.deepEqual([one.requests, four.requests], [1, 4]);
+  assert.deepEqual([one.bound.requests, four.bound.requests], [undefined, 4]);
   assert.deepEqual([one.bound.choices, four.bound.choices], [1, 4]);
   assert.deepEqual(four.bound.images!.map(({ count }) => count), [4]);
   assert.equal(four.bound.inputTokens, 4 * one.bound.inputTokens);

@@ -5,7 +5,12 @@ import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import { likelySeconds, speechTokens } from "../dialects/media/operations/speech.ts";
 import { likelyTranscript } from "../dialects/media/operations/transcriptions.ts";
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
-import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
+import {
+  type BillableUsage,
+  type BoundInput,
+  severalRequests,
+  upperBoundNanos,
+} from "../pricing/pricing.ts";
 import {
   askVendor,
   budgetOf,
@@ -88,8 +93,6 @@ export interface OperationCall<T extends OperationTarget = OperationTarget> {
   bound: BoundInput;
   /** Likely output tokens of one picture, or of the speech; `bound` has the most. */
   likelyOutputTokens?: number;
-  /** The number of vendor requests, each for an equal share of the pictures; 1 when absent. */
-  requests?: number;
   /** Fetches what the request names by URL; called only where the account can pay for the call. */
   fetch?: (() => Promise<void>) | undefined;
 }
@@ -204,8 +207,8 @@ function planOperation<T extends OperationTarget>(
 }
 
 /** Adds to the bound the prompt tokens that hosted work adds to each vendor request. */
-function withHosted({ bound, hosted, requests = 1 }: OperationCall): BoundInput {
-  const tokens = hosted ? requests * hostedTokens(hosted) : 0;
+function withHosted({ bound, hosted }: OperationCall): BoundInput {
+  const tokens = hosted ? (bound.requests ?? 1) * hostedTokens(hosted) : 0;
   const { inputTokens, believedInputTokens = inputTokens } = bound;
   return {
     ...bound,
@@ -415,17 +418,17 @@ function isBrokenOff(thrown: unknown, room: AnswerRoom): boolean {
 
 /**
  * Returns the usage that was asked for; of pictures, only the share of the vendor requests that
- * were made.
+ * were made, each of which is for as many.
  */
 function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
   const { bound, requestText } = asked;
   const { characters, maxOutputTokens, choices = 1 } = bound;
   const input = Math.min(bound.inputTokens, estimateTokens(requestText));
   if (bound.images) {
-    const share = Math.min(1, requests / (asked.requests ?? 1));
+    const share = Math.min(1, requests / (bound.requests ?? 1));
     const output = (asked.likelyOutputTokens ?? maxOutputTokens) * Math.ceil(choices * share);
     const images = bound.images.map((one) => ({ ...one, count: Math.ceil(one.count * share) }));
-    return { input, output, imageOutput: output, images };
+    return { input, output, imageOutput: output, images, ...severalRequests(requests) };
   }
   if (characters === undefined) {
     if (bound.seconds === undefined) return { input, output: 0 };

@@ -29,6 +29,8 @@ import type { CallContext } from "../relay/call_context.ts";
 import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
 import { eachPossible } from "../relay/pipeline.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
+import { severalRequests } from "../pricing/pricing.ts";
+import { maxBatch } from "../dialects/text/generate/operations/embeddings.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
@@ -88,13 +90,19 @@ export async function passOperation(
       tags: request.tags,
       ...recorded(request, deps.mediaInlineBytes),
       hosted: operation.hostedWork?.(request.fields),
-      bound: operation.bound(request),
+      bound: { ...operation.bound(request), ...batchesOf(request, targets) },
     },
     (ctx, { path, losses }) =>
       path === undefined
         ? embedInBatches(ctx, request, losses)
         : pass(ctx, { caller, operation, request, path }),
   );
+}
+
+/** The most vendor requests that one of the targets needs. */
+function batchesOf({ fields }: OperationRequest, targets: readonly PassedTarget[]) {
+  const inBatches = targets.some(({ path }) => path === undefined);
+  return severalRequests(inBatches ? Math.ceil(textInputs(fields.input).length / maxBatch) : 1);
 }
 
 /** One model that may answer, and how its vendor is asked. */

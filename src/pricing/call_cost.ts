@@ -6,7 +6,7 @@ import { roundPicoToNano } from "../base/money.ts";
  * Returns the cost of one call, in which other models may have taken part (`usage.otherModels`).
  * Each of these passes is subtracted from the whole and priced by its own model's row, with the
  * context tier of its own prompt. A model without a row is priced as the one that was asked. A price
- * per request is paid once. The sum is rounded once.
+ * per request is the asked model's, as these passes are no requests. The sum is rounded once.
  */
 export function callCost(
   usage: BillableUsage,
@@ -15,11 +15,10 @@ export function callCost(
 ): Cost {
   const priced = (usage.otherModels ?? []).flatMap((other) => {
     const own = other.model === undefined ? row : priceOf(other.model);
-    return own ? [{ usage: inTierOf(other.usage, usage), row: own }] : [];
+    return own ? [{ usage: { ...inTierOf(other.usage, usage), requests: 0 }, row: own }] : [];
   });
   const rest = priced.reduce((left, other) => without(left, other.usage), usage);
-  const passes = priced.map((other) => costOf(other.usage, other.row, 0));
-  const costs = [costOf(rest, row), ...passes];
+  const costs = [costOf(rest, row), ...priced.map((other) => costOf(other.usage, other.row))];
   const pico = costs.reduce((sum, cost) => sum + cost.pico, 0n);
   return { pico, nanos: roundPicoToNano(pico), lines: costs.flatMap((cost) => cost.lines) };
 }

@@ -75,6 +75,12 @@ export interface BillableUsage extends Usage {
   characters?: number;
   /** Seconds of audio, fractions included; billed per minute. */
   seconds?: number;
+  /** Vendor requests that were billed; 1 when absent. */
+  requests?: number;
+}
+
+export function severalRequests(requests: number): { requests?: number } {
+  return requests > 1 ? { requests } : {};
 }
 
 /** One disjoint part of a call's cost: `count` units at `ratePico`, before any factor. */
@@ -97,10 +103,9 @@ export interface Cost {
  * Computes the cost of one call by the table of docs/configuration.md. The context tier follows
  * from the whole prompt, the factor from the service tier and region that the vendor reported.
  * Never negative; the lines are disjoint and sum to `pico`. Rounding down to a pico-dollar before
- * rounding half up to a nano-dollar gives the same as rounding the exact value once. `requests`: 0
- * for a pass of a request that is priced elsewhere.
+ * rounding half up to a nano-dollar gives the same as rounding the exact value once.
  */
-export function costOf(usage: BillableUsage, row: PriceRow, requests = 1): Cost {
+export function costOf(usage: BillableUsage, row: PriceRow): Cost {
   const parts = partsOf(usage);
   const rates = ratesFor(row, promptTokens(parts));
   const factor = times(
@@ -109,7 +114,7 @@ export function costOf(usage: BillableUsage, row: PriceRow, requests = 1): Cost 
   );
   const charges = parts.map((part) => tokenCharge(part, rates, factor))
     .filter((charge) => charge.units > 0n)
-    .concat(otherCharges(usage, rates, factor.denominator, requests));
+    .concat(otherCharges(usage, rates, factor.denominator));
   const { lines, pico } = allocate(charges, factor.denominator * millisecondsPerMinute);
   return { pico, nanos: roundPicoToNano(pico), lines };
 }
@@ -227,7 +232,7 @@ export const hostedCounts = [
 /** The counts in other units than tokens. */
 type OtherUsage = Pick<
   BillableUsage,
-  "images" | "characters" | "seconds" | typeof hostedCounts[number][1]
+  "images" | "characters" | "seconds" | "requests" | typeof hostedCounts[number][1]
 >;
 
 const millisecondsPerMinute = 60_000n;
@@ -255,13 +260,13 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
  * Returns the charges that aren't counted in tokens. No factor applies to them; `unit` only scales
  * them to the unit of all charges.
  */
-function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint, requests = 1): Charge[] {
+function otherCharges(usage: OtherUsage, rates: Rates, unit: bigint): Charge[] {
   const charges: Charge[] = [];
   const add = (dimension: CostLine["dimension"], count = 0, ratePico = 0n) => {
     const units = whole(count) * ratePico * millisecondsPerMinute * unit;
     if (units > 0n) charges.push({ dimension, count, ratePico, units });
   };
-  add("perRequest", requests, rates.perRequest);
+  add("perRequest", usage.requests ?? 1, rates.perRequest);
   for (const [dimension, count] of hostedCounts) add(dimension, usage[count], rates[dimension]);
   add("perCharacter", usage.characters, rates.perCharacter);
   for (const image of usage.images ?? []) {

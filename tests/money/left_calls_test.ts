@@ -6,6 +6,7 @@ import assert from "@std/assert";
 import { setTimeout as delay } from "node:timers/promises";
 import { sound } from "../../demo/simulator/samples/mod.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { flatPrices } from "../support/money.ts";
 import { loopTurns } from "../support/loop_turns.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -520,7 +521,10 @@ Deno.test("a further batch of embeddings that breaks off is paid beside the firs
   });
   await using service = await startTestService({
     database: "any",
-    env: { VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
+    env: {
+      ...{ VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
+      PRICES_FILE: await flatPrices("0.01", "google/gemini-embedding-2"),
+    },
   });
   const ask = async () => {
     const answer = await service.post("/chat/v1/embeddings", {
@@ -530,14 +534,14 @@ Deno.test("a further batch of embeddings that breaks off is paid beside the firs
     assert.equal(answer.status, 502);
     await answer.body?.cancel();
     const row = await service.row(answer.headers.get("x-transaction-id"));
-    return [row.input_tokens, row.billing_basis];
+    return [row.input_tokens, row.billing_basis, Number(row.charged_usd)];
   };
-  assert.deepEqual(await ask(), [250, "reported"], "before a byte");
+  assert.deepEqual(await ask(), [250, "reported", 0.01], "before a byte");
   cutAfter = 1000;
   // 100 texts of nine characters.
-  assert.deepEqual(await ask(), [550, "estimated"], "without its usage");
+  assert.deepEqual(await ask(), [550, "estimated", 0.02], "without its usage");
   cutAfter = 1e6;
-  assert.deepEqual(await ask(), [500, "reported"], "with its usage");
+  assert.deepEqual(await ask(), [500, "reported", 0.02], "with its usage");
 });
 
 Deno.test("a transcript that breaks off or falls silent is paid for its sound, by the token too", async () => {

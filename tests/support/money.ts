@@ -107,11 +107,11 @@ async function withSite(
 export const flatModel = "gpt-4.1";
 
 /** Writes a `PRICES_FILE` with a price per request, so that a call's highest cost is its cost. */
-export async function flatPrices(usd: string): Promise<string> {
+export async function flatPrices(usd: string, model = `vendor-b/${flatModel}`): Promise<string> {
   const path = await Deno.makeTempFile({ prefix: "prices-", suffix: ".json" });
   await Deno.writeTextFile(
     path,
-    JSON.stringify({ [`vendor-b/${flatModel}`]: { per_request: usd } }),
+    JSON.stringify({ [model]: { per_request: usd } }),
   );
   globalThis.addEventListener("unload", () => Deno.removeSync(path));
   return path;
