@@ -85,7 +85,8 @@ export interface ExportJobStore {
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined>;
   /**
    * Marks finished jobs that may hold rows of this span as `deleted`, and makes running ones start
-   * again, unless they did so many times already. Returns these jobs; the caller removes the files of their attempts.
+   * again, unless they did so many times already. Returns these jobs; the caller removes the files
+   * of their attempts.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
   /**

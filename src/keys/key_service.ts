@@ -10,7 +10,10 @@ export interface KeyRow extends ApiKey {
   environment: string;
   /** Id of the key that this one was made to replace. */
   replaces: string | null;
-  /** Who made it in the dashboard, named as in the audit log; the name is null once that person belongs to no account. */
+  /**
+   * Who made it in the dashboard, named as in the audit log; the name is null once that person
+   * belongs to no account.
+   */
   madeBy: { id: string; name: string | null } | null;
   isReplaced: boolean;
   /** When a call of it was last recorded. */

@@ -119,8 +119,9 @@ export interface PeopleStore {
   ): Promise<Person | Refusal>;
   /**
    * Removes a person from an account, ends their sessions there and withdraws an invitation of their
-   * address; no other invitation from before works for the person any more. An account keeps at least one owner. With `revoked`, the keys that they created are
-   * revoked too, each with the audit entry that it returns.
+   * address; no other invitation from before works for the person any more. An account keeps at
+   * least one owner. With `revoked`, the keys that they created are revoked too, each with the audit
+   * entry that it returns.
    */
   remove(
     accountId: number,

@@ -277,8 +277,13 @@ eachDatabase("an export that erasures stop again and again ends after 20 attempt
   const { accountId, jobs, stateOf } = await setup(db);
   const { requestId } = await jobs.create(order(accountId));
   const erase = () => jobs.erase(accountId, { tables: ["interactions"] });
+  // Attempts at which a store was away, or that a stop of the process ended, don't count.
   for (let attempt = 1; attempt <= 20; attempt++) {
-    assert.equal((await jobs.claim())?.job.claim, attempt);
+    const { job } = (await jobs.claim())!;
+    await jobs.release(job, false);
+  }
+  for (let attempt = 1; attempt <= 20; attempt++) {
+    assert.equal((await jobs.claim())?.job.claim, 20 + attempt);
     assert.match(String(await details(db)), /somebody/);
     assert.deepEqual((await erase()).map((job) => job.requestId), [requestId]);
     assert.equal(await stateOf(requestId), attempt < 20 ? "queued" : "deleted");

@@ -43,8 +43,8 @@ const work: WorkTable = {
 /** A job has failed after this many failed attempts; an unavailable store doesn't count. */
 const maxFailures = 3;
 const retryMs = 1000;
-/** An erasure makes a running job start again, but not after this many attempts. */
-const maxAttempts = 20;
+/** Erasures make a running job start again; this one ends it. */
+const lastErasure = 20;
 
 /**
  * Builds the store on PostgreSQL, a server or embedded. Times are by the database's clock.
@@ -282,7 +282,7 @@ function nextJob(claims: Claims) {
   };
 }
 
-const isLastAttempt = `(state = 'running' and claim >= ${maxAttempts})`;
+const isEnded = `(state = 'running' and erasures + 1 >= ${lastErasure})`;
 
 /**
  * $1 account, $2 tables, $3 and $4 the span, both ends included. A queued job won't read the erased
@@ -290,9 +290,10 @@ const isLastAttempt = `(state = 'running' and claim >= ${maxAttempts})`;
  * before is returned again, so that a repeated erasure can finish.
  */
 const eraseSql = `update export_jobs set
-    state = case when state = 'ready' or ${isLastAttempt} then 'deleted'
+    state = case when state = 'ready' or ${isEnded} then 'deleted'
       when state = 'running' then 'queued' else state end,
-    detail = case when ${isLastAttempt} then ${filteredBy} else detail end,
+    detail = case when ${isEnded} then ${filteredBy} else detail end,
+    erasures = erasures + (state = 'running')::integer,
     ${withoutClaim(work)}
   where account_id = $1 and tables && $2::text[] and has_file
     and ($3::timestamptz is null or end_at is null or end_at > $3::timestamptz)
