@@ -104,6 +104,7 @@ Deno.test("a translated stream to a generate caller parses no more names than a 
 Deno.test("a responses caller gets many log-probabilities once, not in each event that repeats the text", () => {
   for (const [tokens, repeats] of [[2_000, 5], [3_000, 1]] as const) {
     const stream = planOf({ vendor: "chat", caller: "responses" }).stream();
+    assert.equal(stream.takesSlices, true);
     const top = Array(20).fill({ token: "alternative", logprob: -1, bytes: null });
     const delta: CanonicalEvent = {
       ...{ type: "block-delta", choice: 0, block: 0, text: "a" },
