@@ -102,23 +102,26 @@ Deno.test("a translated stream to a generate caller parses no more names than a 
 });
 
 Deno.test("a responses caller gets many log-probabilities once, not in each event that repeats the text", () => {
-  for (const [tokens, repeats] of [[2_000, 5], [3_000, 1]] as const) {
+  for (const [texts, repeats] of [[[2_000], 5], [[3_000], 1], [[2_000, 2_000], 3]] as const) {
     const stream = planOf({ vendor: "chat", caller: "responses" }).stream();
     assert.equal(stream.takesSlices, true);
     const top = Array(20).fill({ token: "alternative", logprob: -1, bytes: null });
-    const delta: CanonicalEvent = {
-      ...{ type: "block-delta", choice: 0, block: 0, text: "a" },
-      logprobs: [{ token: "chosen", logprob: -1, bytes: null, top }],
-    };
+    const logprobs = [{ token: "chosen", logprob: -1, bytes: null, top }];
     let sent = "";
     const forward = (...events: CanonicalEvent[]) => {
       sent += stream.forward(event, { events, usageOnly: false, terminal: false }).sent;
     };
-    forward({ type: "block-start", choice: 0, block: 0, content: { kind: "text" } });
-    for (let at = 0; at < tokens; at++) forward(delta);
-    forward({ type: "block-end", choice: 0, block: 0 });
+    for (const [block, tokens] of texts.entries()) {
+      const at = { choice: 0, block };
+      forward({ type: "block-start", ...at, content: { kind: "text" } });
+      for (let token = 0; token < tokens; token++) {
+        forward({ type: "block-delta", ...at, text: "a", logprobs });
+      }
+      forward({ type: "block-end", ...at });
+    }
     forward({ type: "finish", choice: 0, reason: "stop", raw: "stop" });
     sent += stream.end([]).sent;
+    const tokens = texts.reduce((sum, length) => sum + length, 0);
     assert.equal(sent.split('"chosen"').length - 1, tokens * repeats);
   }
   const logprobs = Array(60_000).fill({ token: "chosen", logprob: -1, bytes: null, top: [] });

@@ -22,7 +22,10 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new ResponsesStreamEncoder(context);
 }
 
-/** Four events repeat the log-probabilities of the deltas, each of them in one step. */
+/**
+ * Four events repeat the log-probabilities of the deltas, each in one step, and the last of these
+ * has those of all texts.
+ */
 const maxRepeatedLogprobs = 50_000;
 
 /**

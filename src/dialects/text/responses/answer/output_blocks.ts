@@ -106,12 +106,15 @@ function newToolSearch(newId: (prefix: string) => string, call_id: string): Item
   };
 }
 
-/** Opens a block within its item, whose `added` event was emitted. */
+/**
+ * Opens a block within its item, whose `added` event was emitted. A text that exceeds `room` for
+ * its tokens and alternatives repeats none of them.
+ */
 export function openBlock(
   content: BlockKind,
   item: Item,
   emit: EmitItemEvent,
-  maxLogprobs: number,
+  room: { logprobs: number },
 ): OpenBlock {
   switch (content.kind) {
     case "refusal":
@@ -136,13 +139,12 @@ export function openBlock(
     case "media":
       return wholeBlock((data) => item.result = data);
     default:
-      return textBlock(item, emit, maxLogprobs);
+      return textBlock(item, emit, room);
   }
 }
 
-function textBlock(item: Item, emit: EmitItemEvent, maxLogprobs: number): OpenBlock {
+function textBlock(item: Item, emit: EmitItemEvent, room: { logprobs: number }): OpenBlock {
   const logprobs: unknown[] = [];
-  let tokens = 0;
   const annotations: Item[] = [];
   const part: Item = { type: "output_text", text: "", annotations, logprobs };
   const at = addPart(item, part, emit);
@@ -155,8 +157,8 @@ function textBlock(item: Item, emit: EmitItemEvent, maxLogprobs: number): OpenBl
       text += piece;
       units.add(piece);
       const written = writeLogprobs(pieceLogprobs);
-      tokens += countLogprobs(pieceLogprobs);
-      if (tokens > maxLogprobs) logprobs.length = 0;
+      room.logprobs -= countLogprobs(pieceLogprobs);
+      if (room.logprobs < 0) logprobs.length = 0;
       else pushAll(logprobs, written);
       emit("response.output_text.delta", { ...at, delta: piece, logprobs: written });
     },

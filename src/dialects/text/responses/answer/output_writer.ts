@@ -25,7 +25,7 @@ export class OutputWriter {
   readonly #newId: (prefix: string) => string;
   readonly #emit: Emit;
   readonly #namespaces: NonNullable<CanonicalRequest["namespaces"]>;
-  readonly #maxLogprobs: number;
+  readonly #room: { logprobs: number };
   readonly #seal: (opaque: Opaque) => string | undefined;
   /** The item whose `done` event has yet to be emitted. */
   #open: { item: Item; index: number } | undefined;
@@ -40,8 +40,8 @@ export class OutputWriter {
 
   /**
    * `namespaces`: the caller's tools that are in a namespace, by the name sent to the vendor.
-   * `seal`: returns what is shown of sealed reasoning. `maxLogprobs`: a text whose deltas have
-   * log-probabilities of more tokens and alternatives than these repeats none of them.
+   * `seal`: returns what is shown of sealed reasoning. `maxLogprobs`: how many tokens and
+   * alternatives are repeated of all texts together; a text that exceeds them repeats none.
    */
   constructor(
     newId: (prefix: string) => string,
@@ -55,7 +55,7 @@ export class OutputWriter {
     this.#newId = newId;
     this.#namespaces = namespaces;
     this.#seal = seal;
-    this.#maxLogprobs = maxLogprobs;
+    this.#room = { logprobs: maxLogprobs };
     this.#emit = emit;
   }
 
@@ -139,7 +139,7 @@ export class OutputWriter {
     const { item, index } = this.#open!;
     const writer = openBlock(content, item, (type, fields) => {
       this.#emit(type, { item_id: item.id, output_index: index, ...fields });
-    }, this.#maxLogprobs);
+    }, this.#room);
     this.#block = { number, writer, isUnannounced };
     if (writer.part) this.#parts.set(number, writer.part);
   }
