@@ -77,20 +77,16 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
   ],
   opencode: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
     "# opencode.json",
-    JSON.stringify(
-      {
-        provider: {
-          demeter: {
-            npm: aiSdkPackage(model),
-            options: { baseURL: `${baseUrl}/chat/v1`, apiKey: key },
-            models: { [model]: {} },
-          },
+    JSON.stringify({
+      provider: {
+        demeter: {
+          npm: aiSdkPackage(model),
+          options: { baseURL: `${baseUrl}/chat/v1`, apiKey: key },
+          models: { [model]: {} },
         },
-        model: `demeter/${model}`,
       },
-      null,
-      2,
-    ),
+      model: `demeter/${model}`,
+    }),
   ],
   aider: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
     "# in the shell",
