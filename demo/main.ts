@@ -1,4 +1,4 @@
-import { type Config, readConfig, usualKeyVariables } from "../src/main/config.ts";
+import { adminCommandOf, type Config, readConfig, usualKeyVariables } from "../src/main/config.ts";
 import { refuseArguments, runServer } from "../src/main/run_server.ts";
 import { startIdentityProvider, usualPort } from "./simulator/identity_provider.ts";
 import { fillDemo } from "./life/fill.ts";
@@ -16,7 +16,9 @@ const simulators = await startSimulators();
 const provider = startIdentityProvider();
 if (!provider.isUsual) {
   console.error(
-    `Another program uses port ${usualPort}, on which the demo's sign-in runs. If you became the owner at an earlier start, sign in with the link printed by: DATA_DIR=${readDemoConfig().dataDir} deno task admin sign-in`,
+    `Another program uses port ${usualPort}, on which the demo's sign-in runs. If you became the owner at an earlier start, sign in with the link printed by: ${
+      adminCommandOf(readDemoConfig())
+    } sign-in`,
   );
 }
 await runServer(readDemoConfig, isEmpty ? undefined : fillDemo);
