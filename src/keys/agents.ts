@@ -73,6 +73,7 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
     "# in the shell",
     `export GOOGLE_GEMINI_BASE_URL=${word(`${baseUrl}/chat`)}`,
     `export GEMINI_API_KEY=${word(key)}`,
+    "# asks whether the folder is trusted; with -p, set GEMINI_CLI_TRUST_WORKSPACE=true instead",
     `gemini -m ${word(model)}`,
   ],
   opencode: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [

@@ -35,7 +35,10 @@ export function createRealModels(
     refusal(name, others = []) {
       const vendors = ownersOf(name);
       if (vendors.length > 1) return ambiguous(name, vendors);
-      return unknown(name, nearestTo(name, registry, [...others, ...owners.keys()]));
+      const bare = withoutPath(name);
+      const isKnown = bare !== name && this.find(bare) !== undefined;
+      const models = [...others, ...owners.keys()];
+      return unknown(name, isKnown ? [bare] : nearestTo(bare, registry, models));
     },
   };
 }
@@ -58,6 +61,14 @@ function ownersByModel(
     if (!others.includes(vendor)) owners.set(model, [...others, vendor]);
   }
   return owners;
+}
+
+/**
+ * Removes what Google's clients and model list put in front of a name, and what a base URL with a
+ * version too many leaves there.
+ */
+function withoutPath(name: string): string {
+  return name.replace(/^(?:v1beta\/)?models\//, "");
 }
 
 /**
