@@ -72,6 +72,10 @@ export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
 const googleKeyElsewhere =
   "x-goog-api-key: this header is taken only on generate paths and /v1/models. Elsewhere send 'Authorization: Bearer <API_KEY>'.";
 
+/** Mostly a vendor's key that was left in a client, or a key that was not copied whole. */
+const notOurs =
+  "Invalid API key. A key of this service starts with 'dmt_' and has 53 characters; a vendor's key may follow it after a semicolon.";
+
 function credentialOf(header: (name: string) => string | undefined, googleAllowed: boolean) {
   const credential = parseCredential({
     authorization: header("authorization"),
@@ -83,7 +87,7 @@ function credentialOf(header: (name: string) => string | undefined, googleAllowe
     const isElsewhere = !googleAllowed && header("x-goog-api-key") !== undefined;
     throw new Fault("missing_api_key", isElsewhere ? { message: googleKeyElsewhere } : {});
   }
-  if (credential.kind === "malformed") throw new Fault("invalid_api_key");
+  if (credential.kind === "malformed") throw new Fault("invalid_api_key", { message: notOurs });
   if (credential.kind === "vendor_key") {
     throw new Fault("invalid_vendor_api_key", {
       message: `After the semicolon of '<API_KEY>;<VENDOR_KEY>': ${credential.problem}.`,
