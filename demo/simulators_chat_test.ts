@@ -206,6 +206,8 @@ Deno.test("reasoning shows where the vendor shows it and is counted as the vendo
 Deno.test("the strict vendor refuses unknown fields and unsupported parameters by name", async () => {
   await forEachVendor(["vendor-b"], async (client, model) => {
     const messages = [{ role: "user" as const, content: "Hi" }];
+    const seventeen = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`k${n}`, "v"]));
+    const long = "v".repeat(513);
     const cases: [Record<string, unknown>, string, string][] = [
       [{ model, messages, colour: "red" }, "unknown_parameter", "colour"],
       [
@@ -219,6 +221,10 @@ Deno.test("the strict vendor refuses unknown fields and unsupported parameters b
       [{ model, messages, temperature: 0.5 }, "unsupported_value", "temperature"],
       [{ model, messages, max_tokens: 5 }, "unsupported_parameter", "max_tokens"],
       [{ model, messages, n: "two" }, "invalid_type", "n"],
+      [{ model, messages, modalities: ["text", "video"] }, "invalid_value", "modalities[1]"],
+      [{ model, messages, metadata: seventeen }, "object_above_max_properties", "metadata"],
+      [{ model, messages, metadata: { a: 1 } }, "invalid_type", "metadata.a"],
+      [{ model, messages, metadata: { a: long } }, "string_above_max_length", "metadata.a"],
     ];
     for (const [body, code, param] of cases) {
       await assert.rejects(

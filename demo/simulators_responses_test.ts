@@ -120,6 +120,10 @@ Deno.test("calls are answered through previous_response_id and through the full 
       client.responses.create({ model, input: "x", previous_response_id: "resp_none" }),
       { status: 400, code: "previous_response_not_found" },
     );
+    await assert.rejects(
+      client.responses.create({ model, input, metadata: { note: "v".repeat(513) } }),
+      { status: 400, code: "string_above_max_length", param: "metadata.note" },
+    );
   });
 });
 

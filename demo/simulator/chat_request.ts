@@ -4,7 +4,14 @@ import { type ChatVendor } from "./chat_vendor.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
-import { invalid, join, require, requireAnswerSchema, requireFunction } from "./openai_problems.ts";
+import {
+  invalid,
+  join,
+  require,
+  requireAnswerSchema,
+  requireFunction,
+  requireMetadata,
+} from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import { type ToolOutcome } from "./prose.ts";
 import { type OfferedSearch } from "./web_search.ts";
@@ -26,6 +33,17 @@ export function checkChatRequest(
   { isStrict, lacksCustomTools = false }: Pick<ChatVendor, "isStrict" | "lacksCustomTools">,
 ): void {
   require(body, BODY, "", isStrict);
+  if (isStrict) requireMetadata(body);
+  const modality = asArray(body.modalities).findIndex((one) => one !== "text" && one !== "audio");
+  if (isStrict && modality !== -1) {
+    throw invalid(
+      `modalities[${modality}]`,
+      "invalid_value",
+      `Invalid value: '${
+        asArray(body.modalities)[modality]
+      }'. Supported values are: 'text' and 'audio'.`,
+    );
+  }
   const messages = asArray(body.messages);
   if (messages.length === 0) {
     throw invalid(

@@ -19,6 +19,33 @@ export function invalid(param: string, code: string, message: string): Problem {
   return new Problem(400, message, { code, param });
 }
 
+/** Throws a 400 Problem if the vendor would refuse the pairs that a request is to be stored with. */
+export function requireMetadata(body: JsonObject): void {
+  const pairs = Object.entries(asObject(body.metadata) ?? {});
+  if (pairs.length > 16) {
+    throw invalid(
+      "metadata",
+      "object_above_max_properties",
+      "Invalid 'metadata': too many properties. Expected an object with at most 16 properties, " +
+        `but got an object with ${pairs.length} properties instead.`,
+    );
+  }
+  for (const [name, value] of pairs) {
+    const param = join("metadata", name);
+    if (typeof value !== "string") {
+      throw invalid(param, "invalid_type", typeMessage(param, "a string", value));
+    }
+    if (value.length > 512) {
+      throw invalid(
+        param,
+        "string_above_max_length",
+        `Invalid '${param}': string too long. Expected a string with maximum length 512, but got ` +
+          `a string with length ${value.length} instead.`,
+      );
+    }
+  }
+}
+
 /** Joins a path and a field: `messages[0]` and `content` to `messages[0].content`. */
 export function join(path: string, field: string): string {
   return path === "" ? field : `${path}.${field}`;

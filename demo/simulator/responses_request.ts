@@ -2,7 +2,13 @@
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
-import { invalid, require, requireAnswerSchema, requireFunction } from "./openai_problems.ts";
+import {
+  invalid,
+  require,
+  requireAnswerSchema,
+  requireFunction,
+  requireMetadata,
+} from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import {
   AGENT_PARTS,
@@ -24,6 +30,7 @@ import { type OfferedSearch } from "./web_search.ts";
 /** Checks all but the items. Throws a 400 Problem. */
 export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void {
   require(body, BODY, "", isStrict);
+  if (isStrict) requireMetadata(body);
   if (body.input === undefined && !body.previous_response_id && !body.prompt) {
     throw invalid("input", "missing_required_parameter", "Missing required parameter: 'input'.");
   }
