@@ -122,6 +122,8 @@ function unusable(path: string, thrown: unknown): Error {
     ? "its disk is full: make room there and start again"
     : isForbidden && path.includes(",")
     ? "set DATA_DIR to a path without commas"
+    : isForbidden
+    ? "set DATA_DIR to a directory that is not the program's own and not below /dev, /proc or /sys, where Deno writes nothing"
     : "set DATA_DIR to a directory that this user can write";
   return new Error(`DATA_DIR=${path} can't be used (${reason}): ${wayOut}.`);
 }
