@@ -69,7 +69,8 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
   "master-key rotate": {
     summary: "Encrypts the stored vendor keys with a new master key.",
     example: "master-key rotate",
-    input: { example: "openssl rand -base64 32", isSecret: true },
+    // Not made in the pipe: nobody could set MASTER_KEY to a key that only this command has seen.
+    input: { example: "cat new-master.key", isSecret: true },
     usage: "master-key rotate   (the new key from standard input)",
     run: rotate,
   },

@@ -185,3 +185,8 @@ Deno.test("a rotation says what it did and what is left to do, without the key",
   ]);
   assert.ok(!JSON.stringify([first, again, notes]).includes(text));
 });
+
+Deno.test("the example of 'master-key rotate' has its key from where somebody can read it again", () => {
+  const { input } = vendorKeyCommands["master-key rotate"]!;
+  assert.match(input!.example, /^cat /);
+});
