@@ -14,10 +14,14 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector(".turn-assistant .said-text >> visible=true");
   assert.equal(await page.isDisabled("#send"), true);
+  // Screen readers read the answer out once it is there.
+  const log = page.getByRole("log", { name: "Conversation" });
+  assert.equal(await log.getAttribute("aria-busy"), "true");
   assert.match(await page.innerText(".turn-user .said"), /<b>bold<\/b>/);
   await page.click("#stop");
   await page.waitForSelector("text=Stopped.");
   assert.equal(await page.isEnabled("#send"), true);
+  assert.equal(await log.getAttribute("aria-busy"), "false");
   await until(async () => (await service.rows({ app: "playground" })).length === 1);
   const [stopped] = await service.rows({ app: "playground" });
   assert.equal(stopped!.status, "cancelled");
@@ -33,8 +37,18 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   assert.equal(messages.length, 4, "system, question, what was said of the answer, question");
 
   await page.fill("#prompt", "[error:400]");
+  await page.fill("#temperature", "9");
+  await page.fill("#token_limit", "many");
   await page.click("#send");
-  await page.waitForSelector("#problem:not([hidden])");
+  await page.waitForSelector("#problem:has-text('a temperature'):has-text('the token limit')");
+  const invalid = () =>
+    page.$$eval("[aria-invalid=true]", (fields) => fields.map((field) => field.id));
+  assert.deepEqual(await invalid(), ["temperature", "token_limit"]);
+  assert.ok(await page.$eval("#temperature", (field) => field.matches(":focus")));
+  for (const field of ["#temperature", "#token_limit"]) await page.fill(field, "");
+  await page.click("#send");
+  await page.waitForSelector("#problem:not([hidden]):not(:has-text('temperature'))");
+  assert.deepEqual(await invalid(), []);
   assert.equal(await page.inputValue("#prompt"), "[error:400]", "it can be sent again");
   assert.equal(await page.locator(".turn").count(), 4);
   await page.click("#show-code");

@@ -115,7 +115,7 @@ Deno.test("errors are shown as sentences", async () => {
   assert.match(empty.error, /from 0 to 2/);
   const form = await owner.submit(page, page, { model, prompt: "Hello", token_limit: "many" });
   assert.equal(form.status, 400);
-  assert.match(form.text, /A whole number of tokens/);
+  assert.match(form.text, /Expected a whole number as the token limit/);
   const failed = await owner.submit(page, page, { model, prompt: "[error:400] keep me" });
   assert.match(failed.text, /role="alert"/);
   assert.match(failed.text, /<textarea[^>]*name="prompt"[^>]*>\[error:400\] keep me/);

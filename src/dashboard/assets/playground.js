@@ -29,6 +29,7 @@ async function talk() {
   const text = message.value;
   if (text.trim() === "") return message.focus();
   say("");
+  for (const field of refusedFields()) field.removeAttribute("aria-invalid");
   const body = new URLSearchParams(new FormData(talkForm));
   const asked = addTurn("user");
   write(asked, text);
@@ -49,7 +50,12 @@ async function talk() {
     if (message.value === "") message.value = text;
   }
   say(failure);
-  message.focus();
+  (refusedFields()[0] ?? message).focus();
+}
+
+/** The fields that the last answer refused, as they stand in the form. */
+function refusedFields() {
+  return [...talkForm.querySelectorAll("[aria-invalid=true]")];
 }
 
 /** Streams one answer into the page. Returns what went wrong; an empty text if nothing did. */
@@ -68,7 +74,10 @@ async function stream(body, answer, signal) {
     for (const event of lines.map((line) => JSON.parse(line))) {
       if (event.kind === "text") text += event.text;
       if (event.kind === "reasoning") thought += event.text;
-      if (event.kind === "error") failure = event.message;
+      if (event.kind === "error") {
+        failure = `${failure} ${event.message}`.trim();
+        talkForm.elements[event.field]?.setAttribute("aria-invalid", "true");
+      }
       if (event.kind === "end") {
         html = event.html;
         took(answer, event.summary, event.id);

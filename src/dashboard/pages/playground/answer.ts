@@ -1,9 +1,14 @@
 import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
 import { compact, count, counted, duration, usd } from "../../amounts.ts";
 import { markdownHtml } from "../../markdown.ts";
+import type { TalkField } from "./talk.ts";
 
 /** An event of an answer for the script or the page: text as it comes, and figures at the end. */
-export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;
+export type LineEvent =
+  | Exclude<PlaygroundEvent, { kind: "end" }>
+  /** A field of the form was refused. */
+  | { kind: "error"; message: string; field: TalkField }
+  | Figures;
 
 /** The call's tokens, cost and times as a text; `id` is that of its record. */
 export interface Figures {

@@ -4,7 +4,7 @@ import { type Page, type PageContext, type PageRequest, type Routes } from "../.
 import { modelName } from "../../vendor_names.ts";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
-import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
+import { hasNoPrompt, maxTextLength, readTalk, type Talk, type TalkField } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
 export interface PlaygroundDeps extends PlaygroundCalls {
@@ -107,7 +107,9 @@ function answered(ctx: PageContext, page: PageRequest, talk: Talk): AsyncIterabl
 }
 
 async function* refused(talk: Talk): AsyncGenerator<LineEvent> {
-  for (const message of Object.values(talk.fieldErrors)) yield { kind: "error", message };
+  for (const [field, message] of Object.entries(talk.fieldErrors)) {
+    yield { kind: "error", message, field: field as TalkField };
+  }
 }
 
 async function wholeAnswer(ctx: PageContext, request: PageRequest, talk: Talk): Promise<Shown> {

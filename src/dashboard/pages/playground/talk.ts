@@ -63,8 +63,16 @@ export function hasNoPrompt({ request: { turns } }: Talk): boolean {
 }
 
 const limits = {
-  temperature: { pattern: /^\d(\.\d{1,3})?$/, max: 2, says: "A number from 0 to 2, such as 0.7." },
-  token_limit: { pattern: /^[1-9]\d{0,6}$/, max: 9_999_999, says: "A whole number of tokens." },
+  temperature: {
+    pattern: /^\d(\.\d{1,3})?$/,
+    max: 2,
+    says: "Expected a temperature from 0 to 2, such as 0.7.",
+  },
+  token_limit: {
+    pattern: /^[1-9]\d{0,6}$/,
+    max: 9_999_999,
+    says: "Expected a whole number as the token limit, such as 500.",
+  },
 } as const;
 
 function numberOf(

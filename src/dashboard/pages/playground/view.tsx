@@ -62,7 +62,7 @@ function Conversation({ shown }: { shown: Shown }) {
   const last = turns.length - 1;
   return (
     <div class="conversation">
-      <div class="talk-turns" id="turns">
+      <div class="talk-turns" id="turns" role="log" aria-label="Conversation" tabindex={0}>
         {turns.map(({ role, text }, at) => (
           <Turn
             role={role}
