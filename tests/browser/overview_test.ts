@@ -60,6 +60,19 @@ Deno.test("a chart's figures show under the pointer, and lead to the calls behin
   for (const one of [day!.trim(), ...figures]) {
     assert.ok(said.includes(one.trim()), `${one}: ${said}`);
   }
+  // What was opened over the figures closes as menus do.
+  const range = page.locator(".own-range");
+  const isOpen = () => range.evaluate((one) => one.open);
+  await range.locator("summary").click();
+  await page.focus("#to");
+  await page.keyboard.press("Escape");
+  assert.equal(await isOpen(), false);
+  assert.ok(await range.locator("summary").evaluate((one) => one.matches(":focus")));
+  await range.locator("summary").click();
+  await page.click("#from");
+  assert.equal(await isOpen(), true);
+  await page.click("h1");
+  assert.equal(await isOpen(), false);
   await page.mouse.move(0, 0);
   assert.equal(await chart.locator(".tooltip").isVisible(), false);
   await chart.locator(".plot [role=img]").click({ position: { x: width * 5.5 / 7, y: 40 } });

@@ -106,7 +106,7 @@ addEventListener("keydown", ({ key }) => {
 });
 
 function closeMenus(/** @type {Node | null} */ besides) {
-  for (const menu of document.querySelectorAll(":is(.menu, .topbar details)[open]")) {
+  for (const menu of document.querySelectorAll(":is(.menu, .own-range, .topbar details)[open]")) {
     if (menu.contains(besides)) continue;
     // A focus inside would be lost with the menu: the keyboard would go on at the page's top.
     if (menu.contains(document.activeElement)) menu.querySelector("summary")?.focus();
