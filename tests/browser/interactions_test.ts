@@ -190,6 +190,7 @@ Deno.test("large figures, long words and names from right to left are whole on a
     assert.deepEqual(cut, [], `cut at ${width}`);
   }
   const hebrew = await call("/// APP אבג\n/// FLOW דהו\nשלום (4711)?");
+  await call(`/// APP ראש${" אבג".repeat(40)}\nHello`);
   await assertRightToLeft(page, service.baseUrl + list, hebrew);
   await page.setViewportSize(phone);
   const paths = [
@@ -280,12 +281,13 @@ async function idsOf(page: Page): Promise<string[]> {
 async function assertRightToLeft(page: Page, address: string, id: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto(address);
-  const { innerText } = await page.$eval(
-    "tbody td:nth-child(4)",
-    ({ innerText }) => ({ innerText }),
+  const [long, short] = await page.locator("tbody td:nth-child(4)").all();
+  const { x, width } = (await long!.boundingBox())!;
+  assert.ok(await leftOf(page, "tbody td", "ראש") < x + width, "a name's beginning is shown");
+  assert.equal(await short!.innerText(), "אבג / דהו");
+  assert.ok(
+    await leftOf(page, "tbody tr:nth-child(2) td", "אבג") < await leftOf(page, "tbody td", "דהו"),
   );
-  assert.equal(innerText, "אבג / דהו");
-  assert.ok(await leftOf(page, "tbody td", "אבג") < await leftOf(page, "tbody td", "דהו"));
   await page.fill("#filter-q", "שלום");
   const direction = `getComputedStyle(document.querySelector("#filter-q")).direction`;
   assert.equal(await page.evaluate(direction), "rtl");

@@ -133,5 +133,5 @@ function share(nanos: bigint, total: bigint) {
 function linked(range: Range, part: BreakdownPart, value: string, name: string) {
   const filters = filtersOf(part, value);
   if (!filters) return <span class="muted">{name}</span>;
-  return <a href={callsAddress(range, filters)}>{name}</a>;
+  return <a href={callsAddress(range, filters)} dir="auto">{name}</a>;
 }

@@ -67,6 +67,7 @@ function TopUsers({ overview: { topUsers, total }, range }: Omit<StandingProps, 
               <a
                 href={callsAddress(range, { user: value })}
                 class="cap-name"
+                dir="auto"
                 title={nameText(value)}
               >
                 {nameText(value)}
@@ -133,7 +134,12 @@ function Cap({ cap }: { cap: CapUse }) {
   return (
     <li>
       <div class="cap-line">
-        <a href={`/dashboard/keys/${cap.keyId}`} class="cap-name" title={cap.keyName}>
+        <a
+          href={`/dashboard/keys/${cap.keyId}`}
+          class="cap-name"
+          dir="auto"
+          title={cap.keyName}
+        >
           {cap.keyName}
         </a>
         <LimitBadge share={share} />
