@@ -144,7 +144,9 @@ function CohortRow({ line, now }: { line: CohortLine; now: Date }) {
         <a href={cohortAddress(cohortId)}>{cohortId}</a>
       </td>
       <td class="nowrap">
-        {lastCallAt ? <Time at={lastCallAt} now={now} /> : <span class="muted">Never</span>}
+        {lastCallAt
+          ? <Time at={lastCallAt} now={now} />
+          : <span class="muted">None on record</span>}
       </td>
       <td class="number">{count(calls.counted) + more(calls.isCut)}</td>
       <td class="number">

@@ -188,7 +188,11 @@ function ModelTable({ models, request }: { models: readonly ShownModel[]; reques
           <td data-label="Targets">
             <Targets targets={definition.targets} />
           </td>
-          <td data-label="Fallbacks">{definition.fallbacks.map((model) => <div>{model}</div>)}</td>
+          <td data-label="Fallbacks">
+            {definition.fallbacks.length === 0
+              ? "–"
+              : definition.fallbacks.map((model) => <div>{model}</div>)}
+          </td>
           <td data-label="Stays with">{stickNames.get(definition.stickBy ?? "")}</td>
           {updatedAt
             ? <TimeCell label="Changed" at={updatedAt} now={request.now} />
