@@ -121,6 +121,15 @@ Deno.test("a long name among those who spent most takes one line", async () => {
     const { height, width } = (await link.boundingBox())!;
     assert.ok(height < 30 && width < 400, `${width} x ${height}`);
   }
+  // Beside the navigation of a small desk all columns are in sight.
+  for (const width of [1280, 1240]) {
+    await page.setViewportSize({ width, height: 800 });
+    const spare = await page.$eval(".breakdown .table", (one) => one.clientWidth - one.scrollWidth);
+    assert.equal(spare, 0, `${width} px`);
+  }
+  await page.setViewportSize({ width: 961, height: 800 });
+  const name = (await page.locator(".breakdown td.name").first().boundingBox())!;
+  assert.ok(name.width <= 250, `the name takes ${name.width} px`);
   // The tooltip of a chart shortens it, too, and stays within the screen.
   await page.goto(`${world().baseUrl}/dashboard/overview?range=24h&by=user`);
   const plot = page.locator("figure .plot [role=img]").first();

@@ -365,7 +365,7 @@ Deno.test("two cohorts that are checked in the list are compared", async () => {
     });
     await answer.body?.cancel();
   }
-  for (const width of [1240, 1100, 1024]) {
+  for (const width of [1240, 1100, 961]) {
     await page.setViewportSize({ width, height: 900 });
     assert.equal(await overflow("id=one&with=two", "Comparison"), 0, `${width} px`);
     assert.equal(await overflow("id=one", "Models"), 0, `${width} px`);
