@@ -43,7 +43,7 @@ export class TextStreamListener implements StreamListener {
       decoder: StreamDecoder;
       /** Another vendor could be asked as long as the answer has no content. */
       awaitsContent: boolean;
-      /** Absent: large events are parsed at once. */
+      /** Absent: large events are taken at once. */
       heavyStep?: (() => Step) | undefined;
     },
   ) {
@@ -65,19 +65,14 @@ export class TextStreamListener implements StreamListener {
 
   /**
    * Sends the output of one piece in one write, up to an event that fails. Returns a promise if the
-   * piece completes a large event, which is parsed in turns with other calls.
+   * piece completes a large event, or one that means much, which is taken in turns with other calls.
    */
   take(piece: Uint8Array, output: StreamOutput): Promise<void> | undefined {
     const run = new Run(output);
     try {
       const rest = this.#takeRun(piece, run, output);
       if (rest.length === 0) return undefined;
-      const events = this.#splitter.push(rest);
-      const heavy = this.#heavyStep ? events.findIndex(isHeavy) : -1;
-      if (heavy < 0) return this.#takeEvents(events, run, output);
-      this.#takeEvents(events.slice(0, heavy), run, output);
-      run.send();
-      return this.#takeHeavy(events.slice(heavy), output);
+      return this.#takeEvents(this.#splitter.push(rest), run, output);
     } finally {
       run.send();
     }
@@ -88,8 +83,8 @@ export class TextStreamListener implements StreamListener {
     const run = new Run(output);
     try {
       const events = this.#splitter.end();
-      if (this.#heavyStep && events.some(isHeavy)) return this.#takeHeavy(events, output);
-      return this.#takeEvents(events.filter(isWhole), run, output);
+      const whole = events.filter((event) => this.#isHeavy(event) || isWhole(event));
+      return this.#takeEvents(whole, run, output);
     } finally {
       run.send();
     }
@@ -122,39 +117,76 @@ export class TextStreamListener implements StreamListener {
     return {};
   }
 
-  #takeEvents(events: readonly SseEvent[], run: Run, output: StreamOutput): undefined {
-    for (const event of events) this.#takeEvent(event, run, output);
+  /** Takes events at once, up to the first that is taken in turns with other calls. */
+  #takeEvents(
+    events: readonly SseEvent[],
+    run: Run,
+    output: StreamOutput,
+  ): Promise<void> | undefined {
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index]!;
+      let decoded: DecodedEvent | undefined;
+      if (!this.#isHeavy(event)) {
+        if (event.data !== undefined) checkEvent(event.data);
+        decoded = this.#decode(event);
+        if (!decoded) continue;
+        if (!this.#isLong(decoded)) {
+          this.#forwardDecoded(event, decoded, run, output);
+          continue;
+        }
+      }
+      run.send();
+      return this.#takeInTurns(event, decoded, output).then(() => {
+        const rest = new Run(output);
+        try {
+          return this.#takeEvents(events.slice(index + 1), rest, output);
+        } finally {
+          rest.send();
+        }
+      });
+    }
+    return undefined;
+  }
+
+  /** Such an event is parsed in turns with other calls. */
+  #isHeavy({ bytes }: SseEvent): boolean {
+    return this.#heavyStep !== undefined && bytes.length > heavyUnits;
+  }
+
+  /** A small event may mean much: the last one ends all open calls. */
+  #isLong({ events }: DecodedEvent): boolean {
+    return this.#heavyStep !== undefined && this.#plan.takesSlices === true &&
+      events.length > sliceLength;
   }
 
   /**
-   * Parses and forwards the large ones of the events in steps. What isn't JSON is left to the
-   * decoder, unless its end never came.
+   * Parses and decodes an event in steps, unless it is decoded, and forwards it in steps. What isn't
+   * JSON is left to the decoder, unless its end never came.
    */
-  async #takeHeavy(events: readonly SseEvent[], output: StreamOutput): Promise<void> {
-    for (const event of events) {
-      const { data } = event;
-      if (isHeavy(event) && data !== undefined) {
-        const step = this.#heavyStep!();
-        event.json = await step.inSteps(() => parseWithinLimits(data)).catch((thrown) => {
-          if (!(thrown instanceof JsonTextError)) throw thrown;
-          event.isNotJson = true;
-        });
-        if (event.isNotJson && !event.terminated) continue;
-        await step.inSteps(() => this.#takeInSteps(event, output));
-        continue;
-      }
-      const run = new Run(output);
-      try {
-        this.#takeEvent(event, run, output);
-      } finally {
-        run.send();
-      }
+  async #takeInTurns(
+    event: SseEvent,
+    decoded: DecodedEvent | undefined,
+    output: StreamOutput,
+  ): Promise<void> {
+    const step = this.#heavyStep!();
+    const { data } = event;
+    if (!decoded && data !== undefined) {
+      event.json = await step.inSteps(() => parseWithinLimits(data)).catch((thrown) => {
+        if (!(thrown instanceof JsonTextError)) throw thrown;
+        event.isNotJson = true;
+      });
+      if (event.isNotJson && !event.terminated) return;
     }
+    await step.inSteps(() => this.#takeInSteps(event, decoded, output));
   }
 
-  /** Takes a parsed event; where it is translated, a slice of what it holds at a time. */
-  *#takeInSteps(event: SseEvent, output: StreamOutput): Steps<void> {
-    const decoded = this.#decode(event);
+  /** Takes an event; where it is translated, a slice of what it holds at a time. */
+  *#takeInSteps(
+    event: SseEvent,
+    before: DecodedEvent | undefined,
+    output: StreamOutput,
+  ): Steps<void> {
+    const decoded = before ?? this.#decode(event);
     if (!decoded) return;
     yield;
     const slices = this.#plan.takesSlices ? slicesOf(decoded.events) : [decoded.events];
@@ -199,12 +231,6 @@ export class TextStreamListener implements StreamListener {
     // What came with the error was produced, and is billed.
     this.#meter.listen(events);
     throw this.#vendorCall.fault(failure.error);
-  }
-
-  #takeEvent(event: SseEvent, run: Run, output: StreamOutput): void {
-    if (event.data !== undefined) checkEvent(event.data);
-    const decoded = this.#decode(event);
-    if (decoded) this.#forwardDecoded(event, decoded, run, output);
   }
 
   #decode(event: SseEvent): DecodedEvent | undefined {
@@ -253,10 +279,6 @@ export class TextStreamListener implements StreamListener {
     this.#isDecoded = true;
     return this.#decoder.end();
   }
-}
-
-function isHeavy({ bytes }: SseEvent): boolean {
-  return bytes.length > heavyUnits;
 }
 
 /** Canonical events and log-probabilities of a slice: a few milliseconds of work in any dialect. */

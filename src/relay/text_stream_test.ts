@@ -105,6 +105,15 @@ Deno.test("all of a large event is metered, also what follows a slice that can't
   assert.deepEqual(heard, events);
 });
 
+Deno.test("a small event that means much is translated a slice at a time, before what follows it", async () => {
+  const end = { type: "block-end", choice: 0, block: 0 } as const;
+  const { did, sent, take } = setUp(Array(600).fill(end));
+  await take("data: 1\n\ndata: 2\n\n");
+  const slices = ["text 1", "sent 1", "completed", "sent 1", "4 steps"];
+  assert.deepEqual(did, [...slices, ...slices]);
+  assert.deepEqual(sent, ["512  0;", "88  0;", "512  0;", "88  0;"]);
+});
+
 Deno.test("a large event that isn't JSON is parsed once, one that holds too much fails", async () => {
   const { did, take } = setUp();
   await take(`data: ["${heavy}\n\n`);
