@@ -128,7 +128,7 @@ Deno.test("the bundle says its version, and how it is used", async () => {
   assert.match((await said("--version")).stdout, /^demeter \d+\.\d+\.\d+\n$/);
   const help = (await said("--help")).stdout;
   assert.match(help, /^usage: \S*demeter .*--version\]$/m);
-  assert.match(help, /^ {2}demo \[--empty\] {2}Starts it with simulated vendors/m);
+  assert.match(help, /^ {2}demo \[--empty\] {2}Starts the service with simulated vendors/m);
   const wrong = await said("serve");
   assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
   assert.match(wrong.stderr, /^Unknown command 'serve'\. usage: \S*demeter /);
