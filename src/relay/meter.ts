@@ -36,6 +36,8 @@ export interface EstimateTerms {
   countHosted?: ((work: readonly unknown[]) => CountedWork) | undefined;
   /** The model that draws the answer's pictures; absent: the one that was asked. */
   drawingModel?: DrawingModel | undefined;
+  /** Whether the cost that the vendor reports is the call's. */
+  vendorCostBelieved?: boolean;
 }
 
 /** What a bill depends on besides the answer. */
@@ -208,7 +210,8 @@ export class Meter implements CallMeter {
     const usage = reported ?? this.#estimated(terms);
     const counted = { usage, basis: reported ? "reported" : "estimated" } as const;
     const pictures = this.#mediaIn("image").length;
-    if (pictures === 0 || usage.vendorCostUsd !== undefined) return counted;
+    const hasCost = reported?.vendorCostUsd !== undefined && terms.vendorCostBelieved === true;
+    if (pictures === 0 || hasCost) return counted;
     const { drawingModel } = terms;
     if (!drawingModel) {
       return usage.imageOutput === undefined ? this.#withImageShare(usage) : counted;

@@ -317,15 +317,17 @@ Deno.test("an image's tokens are what its vendor reports beside thoughts and wor
     content: { kind: "media", media: "image", mimeType: "image/png", id: undefined },
   };
   const data = { ...words("A".repeat(2000)), block: 1 } as CanonicalEvent;
-  const billed = (reported: Partial<Usage>) => {
+  const billed = (reported: Partial<Usage>, vendorCostBelieved = true) => {
     const usage = { input: 9, output: 1393, reasoning: 100, ...reported };
-    const result = bill([start, open, words(said), image, data, report(usage), finish]);
+    const events = [start, open, words(said), image, data, report(usage), finish];
+    const result = bill(events, { vendorCostBelieved });
     return [result.usage?.imageOutput, result.usage?.output, result.basis];
   };
   assert.deepEqual(billed({}), [1290, 1393, "estimated"]);
   assert.deepEqual(billed({ imageOutput: 1120 }), [1120, 1393, "reported"]);
   assert.deepEqual(billed({ output: 50 }), [0, 50, "estimated"]);
-  assert.deepEqual(billed({ vendorCostUsd: "0.04" }), [undefined, 1393, "reported"]);
+  assert.deepEqual(billed({ vendorCostUsd: "0.04" }), [undefined, 1393, "vendor_cost"]);
+  assert.deepEqual(billed({ vendorCostUsd: "0.04" }, false), [1290, 1393, "estimated"]);
 });
 
 Deno.test("usage that came before the answer and never again says nothing of its output", () => {
