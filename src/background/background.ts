@@ -1,7 +1,6 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { parseExactly } from "../base/exact_json.ts";
-import { heavyUnits } from "../base/heavy_json.ts";
-import { runAtOnce, type Step } from "../base/heavy_work.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
@@ -12,7 +11,7 @@ import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
-import { type CallContext, repeatableId } from "../relay/call_context.ts";
+import { type CallContext, repeatableId, stepFor } from "../relay/call_context.ts";
 import { parsingStored } from "../relay/conversation/conversation.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import {
@@ -107,7 +106,7 @@ export class Background {
     const text = await this.#find(key);
     if (text === undefined || include.length === 0) return text;
     const { requireIncluded } = this.#deps.dialects.responses.conversation!;
-    await stepFor(text, caller)(() => requireIncluded!(parseExactly(text), include));
+    await stepFor(text.length, caller)(() => requireIncluded!(parseExactly(text), include));
     return text;
   }
 
@@ -137,7 +136,7 @@ export class Background {
     const stored = await this.#stored(key) ?? await this.#justStored(key);
     if (!stored) return undefined;
     const { inputItemsText: text, responseId: answerId } = stored;
-    const step = stepFor(text, caller);
+    const step = stepFor(text.length, caller);
     const items = await step.inSteps(() => parsingStored(text)) as unknown[];
     const { listing } = this.#deps.dialects.responses.conversation!;
     return await step(() => inputItemPage(listing!, { items, answerId }, query));
@@ -293,10 +292,6 @@ function readToTheEnd(caller: CallContext): CallContext {
 
 /** The caller in whose turns large work runs. */
 type HeavyWorkCaller = Pick<CallContext, "heavyStep">;
-
-function stepFor(text: { readonly length: number }, { heavyStep }: HeavyWorkCaller): Step {
-  return (text.length > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
-}
 
 function jsonReply(body: string, headers: Record<string, string>): Reply {
   return { status: 200, headers: { ...headers, "content-type": "application/json" }, body };

@@ -13,7 +13,7 @@ import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Usage } from "../shared/usage.ts";
-import { parseAnswer } from "../relay/text_answer.ts";
+import { parseAnswer, parseAnswerInTurns } from "../relay/text_answer.ts";
 import { costOfCall, maxEventBytes } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { SpeechCall } from "./speech.ts";
@@ -79,12 +79,12 @@ export class AudioReader {
   }
 
   /** Reads a whole answer of any type. Throws if it has no audio. */
-  readWhole(body: Uint8Array, isJson: boolean): void {
+  async readWhole(body: Uint8Array, isJson: boolean): Promise<void> {
     this.#isStream = false;
     if (isJson) {
-      this.#collected(
-        this.#read(this.#speechCall.codec.read(parseAnswer(new TextDecoder().decode(body)))),
-      );
+      const { caller } = this.#ctx.vendorCall;
+      const json = await parseAnswerInTurns(new TextDecoder().decode(body), caller);
+      this.#collected(this.#read(this.#speechCall.codec.read(json)));
       if (this.#length === 0) throw noAudio();
       return;
     }

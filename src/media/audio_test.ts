@@ -14,16 +14,16 @@ function readerOf(
   ask = speechAsk("m"),
   report: (...args: unknown[]) => void = () => {},
 ): AudioReader {
-  const vendorCall = { target: { vendor: { label: "vendor-x" }, model: "m" } };
+  const vendorCall = { target: { vendor: { label: "vendor-x" }, model: "m" }, caller: {} };
   const meter = { report, bill: () => ({ costNanos: null }) };
   const speechCall = { codec, ask, encoded: codec.encode(ask) };
   return new AudioReader({ vendorCall, meter } as never, speechCall as never, contentType);
 }
 
-Deno.test("a whole file larger than a stream's record reaches the caller and the record whole", () => {
+Deno.test("a whole file larger than a stream's record reaches the caller and the record whole", async () => {
   const reader = readerOf(codedSpeech, "audio/wav", speechAsk("m", { format: "wav" }));
   const sound = new Uint8Array(32 * 1024 * 1024 + 1).fill(7);
-  reader.readWhole(sound, false);
+  await reader.readWhole(sound, false);
   const { file, json } = reader.finish();
   assert.equal(Buffer.compare(file, sound), 0);
   assert.ok(json.length > sound.length);
@@ -60,11 +60,11 @@ Deno.test("events without the last one are truncated, and their usage so far isn
   assert.deepEqual(reports, [[50, "estimated", undefined]]);
 });
 
-Deno.test("a refusal is told without the secrets in it", () => {
+Deno.test("a refusal is told without the secrets in it", async () => {
   const reader = readerOf(generateSpeechCodec, "application/json");
   const blockReasonMessage = "Blocked for sk-proj-abcdefghijklmnopqrstuvwxyz0123456789.";
   const answer = { promptFeedback: { blockReason: "SAFETY", blockReasonMessage } };
-  assert.throws(
+  await assert.rejects(
     () => reader.readWhole(new TextEncoder().encode(JSON.stringify(answer)), true),
     (thrown: Error) => {
       assert.match(thrown.message, /withheld the speech: Blocked for /);

@@ -1,3 +1,5 @@
+import type { Steps } from "../base/steps.ts";
+import { writeJson } from "../base/write_json.ts";
 import {
   batchRequest,
   maxBatch,
@@ -10,7 +12,8 @@ import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.t
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { severalRequests } from "../pricing/pricing.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
-import { parseAnswer } from "../relay/text_answer.ts";
+import { parseAnswerInTurns } from "../relay/text_answer.ts";
+import { stepFor } from "../relay/call_context.ts";
 import { lossHeader } from "../relay/reply.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
@@ -52,12 +55,21 @@ export async function embedInBatches(
   }
   report("stop");
   const asBase64 = fields.encoding_format === "base64";
-  const body = JSON.stringify(embeddingList(vectors, { model, tokens, asBase64 }));
+  const units = vectors.length * (vectors[0]?.length ?? 0) * unitsOfNumber;
+  const step = stepFor(units, ctx.vendorCall.caller);
+  const body = await step.inSteps(() => writtenList(vectors, { model, tokens, asBase64 }));
   const headers = {
     "content-type": "application/json",
     ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
   };
   return { status: 200, headers, body, recordText: body };
+}
+
+/** UTF-16 units of a written number, approximately. */
+const unitsOfNumber = 20;
+
+function* writtenList(...list: Parameters<typeof embeddingList>): Steps<string> {
+  return yield* writeJson(yield* embeddingList(...list));
 }
 
 /** `brokenOff` gets the tokens that were reported in an answer that breaks off. */
@@ -83,7 +95,7 @@ async function embedBatch(
     });
     brokenOff(usage?.input);
   });
-  const json = parseAnswer(new TextDecoder().decode(bytes));
+  const json = await parseAnswerInTurns(new TextDecoder().decode(bytes), ctx.vendorCall.caller);
   // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));

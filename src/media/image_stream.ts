@@ -1,4 +1,5 @@
 import type { SseEvent } from "../base/sse.ts";
+import { finish } from "../base/steps.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
 import { parsedRecord } from "../dialects/kernel/operation_request.ts";
@@ -80,7 +81,7 @@ class StreamedImages {
     const isCounted = this.#partials === 0 || price?.rates.perImage !== undefined;
     const usage = isCounted ? counted : withPartialImages(counted, this.#partials);
     meter.report(usage, isCounted ? basis : "estimated", "stop");
-    const { recordText } = writeImageAnswer({
+    const { recordText } = finish(writeImageAnswer({
       created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
       provider: target.vendor.label,
       model: target.model,
@@ -89,7 +90,7 @@ class StreamedImages {
       usage,
       costNanos: costOfCall(this.#ctx),
       addressOf: undefined,
-    });
+    }));
     return { recordText };
   }
 

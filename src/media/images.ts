@@ -30,8 +30,8 @@ import type { FetchCaller, PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/vendor_call.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
-import type { CallContext } from "../relay/call_context.ts";
-import { parseAnswer } from "../relay/text_answer.ts";
+import { type CallContext, stepFor } from "../relay/call_context.ts";
+import { parseAnswerInTurns } from "../relay/text_answer.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
@@ -234,7 +234,7 @@ async function readAnswer(
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     return { images: [{ data: bytes.toBase64() }] };
   }
-  const json = parseAnswer(new TextDecoder().decode(bytes));
+  const json = await parseAnswerInTurns(new TextDecoder().decode(bytes), ctx.vendorCall.caller);
   released(bytes);
   // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
@@ -257,16 +257,20 @@ async function wholeAnswer(
   const caller = fetchCaller(request.caller);
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
-  const { text, recordText } = writeImageAnswer({
-    created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
-    provider: ctx.vendorCall.target.vendor.label,
-    model: ctx.vendorCall.target.model,
-    images,
-    missing: Math.max(0, ask.count - images.length),
-    usage,
-    costNanos: costOfCall(ctx),
-    addressOf: ask.asAddress ? request.addressOf : undefined,
-  });
+  const units = images.reduce((sum, { data = "" }) => sum + data.length, 0);
+  const step = stepFor(units, ctx.vendorCall.caller);
+  const { text, recordText } = await step.inSteps(() =>
+    writeImageAnswer({
+      created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
+      provider: ctx.vendorCall.target.vendor.label,
+      model: ctx.vendorCall.target.model,
+      images,
+      missing: Math.max(0, ask.count - images.length),
+      usage,
+      costNanos: costOfCall(ctx),
+      addressOf: ask.asAddress ? request.addressOf : undefined,
+    })
+  );
   return {
     status: 200,
     headers: {

@@ -1,5 +1,4 @@
 import { heavyUnits } from "../base/heavy_json.ts";
-import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
 import { methodPath } from "../dialects/text/generate/models.ts";
@@ -25,7 +24,7 @@ import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import { checkAnswerLimits, parseWithinLimits } from "../relay/answer_limits.ts";
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, stepFor } from "../relay/call_context.ts";
 import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
 import { eachPossible } from "../relay/pipeline.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
@@ -205,8 +204,7 @@ async function wholeAnswer(
   });
   const text = new TextDecoder().decode(body);
   if (isJson(type) && text.length > heavyUnits && reader.json) {
-    const { heavyStep } = ctx.vendorCall.caller;
-    const step = heavyStep?.() ?? runAtOnce;
+    const step = stepFor(text.length, ctx.vendorCall.caller);
     reader.json(await step.inSteps(() => parsedOrNone(text, operation.maxValues)));
   } else {
     if (isJson(type)) checkAnswerLimits(text, operation.maxValues);

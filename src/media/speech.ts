@@ -86,7 +86,7 @@ async function work(ctx: OperationContext, speechCall: SpeechCall): Promise<Oper
     const headers = headersOf(speechCall, soundType(encoded));
     return { status: 200, headers, body: answer.body, listener: listenerOf(sound) };
   }
-  sound.readWhole(await ctx.read(answer), isJson);
+  await sound.readWhole(await ctx.read(answer), isJson);
   const { json, file } = sound.finish();
   const isFile = request.isBinary || ask.stream;
   const headers = headersOf(speechCall, isFile ? soundType(encoded) : "application/json");

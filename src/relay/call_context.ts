@@ -1,6 +1,7 @@
 import { headerText } from "../base/header_text.ts";
 import { ownText } from "../base/own_text.ts";
-import type { Step } from "../base/heavy_work.ts";
+import { heavyUnits } from "../base/heavy_json.ts";
+import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { invalidValue } from "../shared/fault.ts";
@@ -28,6 +29,11 @@ export function repeatableId(
   if (sent === undefined || sent === requestId) return sent;
   const name = header("x-request-id") ? "X-Request-ID" : "Idempotency-Key";
   throw invalidValue(name, "expected 1 to 200 characters of ASCII, without spaces");
+}
+
+/** Returns the step for work on an answer of so many UTF-16 units: in turns where that is large. */
+export function stepFor(units: number, { heavyStep }: Pick<CallContext, "heavyStep">): Step {
+  return (units > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
 }
 
 /** Returns the name of the calling program: the first product of its `User-Agent`. */

@@ -1,7 +1,6 @@
 import { joinBytes, utf8Text } from "../base/bytes.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
-import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
@@ -10,6 +9,7 @@ import { wordsAndMedia } from "../shared/media_estimate.ts";
 import type { UpstreamAnswer, UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
+import { type CallContext, stepFor } from "./call_context.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
 import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_call.ts";
@@ -75,7 +75,7 @@ async function readAnswer(
   arriving.pieces = [bytes];
   call.answered();
   const { caller } = vendorCall;
-  const step = (bytes.length > heavyUnits ? caller.heavyStep?.() : undefined) ?? runAtOnce;
+  const step = stepFor(bytes.length, caller);
   const text = await step(() => utf8Text(bytes));
   const json = await step.inSteps(() => parseAnswerInSteps(text));
   const events = await step(() => plan.upstream.decodeAnswer(json, plan.quirks));
@@ -191,6 +191,14 @@ export function parseAnswer(text: string): unknown {
   } catch {
     throw notJson();
   }
+}
+
+/** The same, a large text in turns with other calls. */
+export async function parseAnswerInTurns(
+  text: string,
+  caller: Pick<CallContext, "heavyStep">,
+): Promise<unknown> {
+  return await stepFor(text.length, caller).inSteps(() => parseAnswerInSteps(text));
 }
 
 /** The same in steps where the text is large. */

@@ -2,6 +2,8 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../../base/hash.ts";
 import { nanosToUsd } from "../../../base/money.ts";
 import { pictureFacts } from "../../../base/picture_facts.ts";
+import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import { writeJson } from "../../../base/write_json.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import type { GeneratedImage } from "../../kernel/image_codec.ts";
 import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
@@ -22,21 +24,21 @@ interface ImageAnswerFacts {
 }
 
 /**
- * Returns the answer for the caller and for the record, both as JSON text. Where the caller gets
+ * Writes the answer for the caller and for the record, both as JSON text, in steps. Where the caller gets
  * addresses, the record has the data, so that the images are stored.
  */
-export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
+export function* writeImageAnswer(
+  facts: ImageAnswerFacts,
+): Steps<{ text: string; recordText: string }> {
   const { addressOf } = facts;
-  const described = facts.images.map((image) => ({ image, ...describe(image) }));
-  const write = (
-    writeSource: (image: GeneratedImage, mimeType: string) => Record<string, string>,
-  ) =>
-    JSON.stringify({
+  const described = yield* mapInSteps(facts.images, (image) => ({ image, ...describe(image) }), 1);
+  const write = (sources: readonly Readonly<Record<string, string>>[]) =>
+    writeJson({
       created: facts.created,
       provider: facts.provider,
       model: facts.model,
       data: described.map(({ image, mimeType, ...size }, index) => ({
-        ...writeSource(image, mimeType ?? "application/octet-stream"),
+        ...sources[index],
         ...optionalField("mime_type", mimeType),
         ...size,
         ...optionalField("revised_prompt", image.revisedPrompt),
@@ -49,20 +51,21 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
         facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos),
       ),
     });
-  const inline = (image: GeneratedImage): Record<string, string> =>
-    image.data === undefined ? { url: image.url! } : { b64_json: image.data };
   if (!addressOf) {
-    const text = write(inline);
+    const text = yield* write(
+      facts.images.map(({ data, url }): Record<string, string> =>
+        data === undefined ? { url: url! } : { b64_json: data }
+      ),
+    );
     return { text, recordText: text };
   }
-  return {
-    text: write(({ data, url }) => ({
-      url: data === undefined ? url! : addressOf(hashOf(data)),
-    })),
-    recordText: write(({ data, url }, mimeType) => ({
-      url: data === undefined ? url! : dataUrl(mimeType, data),
-    })),
-  };
+  const addresses = yield* mapInSteps(facts.images, ({ data, url }) => ({
+    url: data === undefined ? url! : addressOf(hashOf(data)),
+  }), 1);
+  const inline = described.map(({ image: { data, url }, mimeType }) => ({
+    url: data === undefined ? url! : dataUrl(mimeType ?? "application/octet-stream", data),
+  }));
+  return { text: yield* write(addresses), recordText: yield* write(inline) };
 }
 
 function hashOf(data: string): string {

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { mapInSteps, type Steps } from "../../../base/steps.ts";
 import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
@@ -87,14 +88,14 @@ export function embeddingLosses(fields: JsonRecord): Loss[] {
     .map(([path]) => ({ path, weight: "hint" }));
 }
 
-/** Writes vectors as the embeddings dialect lists them: numbers, or 32-bit floats as base64. */
-export function embeddingList(
+/** Lists vectors in steps, as the embeddings dialect does: as numbers, or 32-bit floats as base64. */
+export function* embeddingList(
   vectors: readonly (readonly number[])[],
   { model, tokens, asBase64 }: { model: string; tokens: number; asBase64: boolean },
-): unknown {
+): Steps<unknown> {
   return {
     object: "list",
-    data: vectors.map((vector, index) => ({
+    data: yield* mapInSteps(vectors, (vector, index) => ({
       object: "embedding",
       index,
       embedding: asBase64 ? floatsInBase64(vector) : vector,

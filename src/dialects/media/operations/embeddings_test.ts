@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { eventOf, readerOf } from "../../../../tests/support/operation_request.ts";
 import { Fault } from "../../../shared/fault.ts";
 import {
@@ -75,7 +76,7 @@ for (const text of ["", "{", "null", "[]", "{}", '{"data":null}', '{"data":"x"}'
 Deno.test("vectors are written as numbers, or as their 32-bit floats in base64", () => {
   const vectors = [[0.5, -2], [3, 0.1]];
   const list = (asBase64: boolean) =>
-    embeddingList(vectors, { model: "m", tokens: 4, asBase64 }) as {
+    finish(embeddingList(vectors, { model: "m", tokens: 4, asBase64 })) as {
       data: { embedding: unknown; index: number }[];
       usage: unknown;
     };
