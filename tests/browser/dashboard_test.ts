@@ -325,6 +325,9 @@ Deno.test("a key's page doesn't scroll sideways on a phone, however large its ca
   await page.keyboard.press("Escape");
   assert.equal(await menu.evaluate((one) => one.open), false);
   assert.equal(await page.evaluate(`(${isOnTop})()`), "Menu");
+  await menu.locator("summary").press("Enter");
+  await menu.locator("text=Sign out").press("Tab");
+  assert.equal(await menu.evaluate((one) => one.open), false, "it would cover what has the focus");
   await page.setViewportSize({ width: 1024, height: 400 });
   await page.locator(".sidebar >> text=Sign out").focus();
   assert.equal(await page.evaluate(`(${isOnTop})()`), "Sign out");

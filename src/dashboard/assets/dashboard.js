@@ -99,8 +99,11 @@ document.addEventListener("signed-out", () => {
   document.querySelector(".title-row")?.after(notice);
 }, { once: true });
 
-// Closes open menus on a click elsewhere or on Escape.
-addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
+// Closes open menus on Escape, on a click elsewhere, and when the focus leaves them, which they
+// would cover.
+for (const name of ["click", "focusin"]) {
+  addEventListener(name, ({ target }) => closeMenus(/** @type {Node} */ (target)));
+}
 addEventListener("keydown", ({ key }) => {
   if (key === "Escape") closeMenus(null);
 });
