@@ -121,7 +121,7 @@ function Caps({ caps: { caps, all } }: Pick<Overview, "caps">) {
       {all > shown.length
         ? (
           <p class="muted">
-            {`${counted(all - shown.length, "other cap")}, not used more.`}
+            {`${counted(all - shown.length, "other cap")}, used no more than these.`}
           </p>
         )
         : null}
