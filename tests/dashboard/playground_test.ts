@@ -113,9 +113,11 @@ Deno.test("errors are shown as sentences", async () => {
   assert.equal((await world().row(cut.end.id!)).status, "truncated");
   const empty = await stream(owner, { prompt: "  ", temperature: "9" });
   assert.match(empty.error, /from 0 to 2/);
-  const form = await owner.submit(page, page, { model, prompt: "Hello", token_limit: "many" });
+  const form = await owner.submit(page, page, { model, prompt: "  Hello", token_limit: "many" });
   assert.equal(form.status, 400);
   assert.match(form.text, /Expected a whole number as the token limit/);
+  assert.match(form.text, /<textarea[^>]*name="prompt"[^>]*> {2}Hello</);
+  assert.doesNotMatch(form.text, /name="content" value=" *Hello"/);
   const failed = await owner.submit(page, page, { model, prompt: "[error:400] keep me" });
   assert.match(failed.text, /role="alert"/);
   assert.match(failed.text, /<textarea[^>]*name="prompt"[^>]*>\[error:400\] keep me/);

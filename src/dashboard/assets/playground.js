@@ -184,13 +184,8 @@ async function showCode() {
   const code = page.getElementById("code");
   if (!code) return say(tooOld);
   byId("code").replaceChildren(...code.children);
-  for (const button of byId("code").querySelectorAll("button[data-copy]")) {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(button.dataset.copy);
-      button.firstChild.textContent = "Copied";
-    });
-  }
+  // The common script makes the copy buttons work.
+  document.dispatchEvent(new Event("replaced"));
   byId("code").scrollIntoView({ block: "nearest" });
 }
 

@@ -1,6 +1,7 @@
 import type { Account } from "../../../keys/account.ts";
 import type { PlaygroundCalls, PlaygroundRequest } from "../../../playground/playground_calls.ts";
 import { type Page, type PageContext, type PageRequest, type Routes } from "../../bind.tsx";
+import type { Form } from "../../form.ts";
 import { modelName } from "../../vendor_names.ts";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
@@ -32,7 +33,9 @@ export function playgroundRoutes(app: Routes, ctx: PageContext): void {
   );
   app.post(address, "member", async (form, request) => {
     const talk = readTalk(form);
-    if (isWrong(talk)) return { ...await playground(ctx, request, { talk }), status: 400 };
+    if (isWrong(talk)) {
+      return { ...await playground(ctx, request, unsent(talk, form)), status: 400 };
+    }
     return await playground(ctx, request, await wholeAnswer(ctx, request, talk));
   }, { maxFormBytes });
   app.post(`${address}/stream`, "member", (form, request) => {
@@ -45,8 +48,7 @@ export function playgroundRoutes(app: Routes, ctx: PageContext): void {
   app.post(`${address}/code`, "member", async (form, request) => {
     const talk = readTalk(form);
     const code = codeOf(`${ctx.baseUrl}/chat/v1`, ctx.playground.bodyOf(lastCall(talk.request)));
-    const prompt = form.text("prompt");
-    return await playground(ctx, request, { talk: unsaid(talk, prompt), prompt, code });
+    return await playground(ctx, request, { ...unsent(talk, form), code });
   }, { maxFormBytes });
 }
 
@@ -90,6 +92,12 @@ function isWrong(talk: Talk): boolean {
 function lastCall(request: PlaygroundRequest): PlaygroundRequest {
   const last = request.turns.findLastIndex(({ role }) => role === "user");
   return last === -1 ? request : { ...request, turns: request.turns.slice(0, last + 1) };
+}
+
+/** Shows the form's message, which isn't sent, in its field again. */
+function unsent(talk: Talk, form: Form): Shown {
+  const { prompt = "" } = form.filledExactly("prompt");
+  return { talk: unsaid(talk, prompt), prompt };
 }
 
 /** Removes a message from the conversation that isn't sent yet. */
