@@ -80,7 +80,8 @@ export const errors = {
       "The vendor refused the service's own key. The operator has to replace it.",
     upstream_unreachable: "The vendor could not be reached.",
     upstream_invalid_response: "The vendor's answer could not be understood.",
-    upstream_stream_truncated: "The vendor's stream ended before the answer was complete.",
+    upstream_stream_truncated:
+      "The vendor's stream ended before the answer was complete. Retry your request.",
     upstream_invalid_tool_call: "The model produced an invalid tool call.",
   }),
   ...rows(503, "overloaded_error", {
@@ -94,7 +95,9 @@ export const errors = {
     overloaded: "The service is overloaded. Retry later.",
     store_unavailable: "The service's database does not answer. Retry later.",
   }),
-  ...rows(504, "timeout_error", { upstream_timeout: "The vendor did not answer in time." }),
+  ...rows(504, "timeout_error", {
+    upstream_timeout: "The vendor did not answer in time. Retry your request.",
+  }),
 };
 
 export type ErrorCode = keyof typeof errors;

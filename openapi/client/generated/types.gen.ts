@@ -5978,7 +5978,7 @@ export type CreateChatCompletionErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -5992,7 +5992,7 @@ export type CreateChatCompletionErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -6131,7 +6131,7 @@ export type CreateResponseErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -6145,7 +6145,7 @@ export type CreateResponseErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -6284,7 +6284,7 @@ export type CompactResponseErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -6298,7 +6298,7 @@ export type CompactResponseErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -6409,7 +6409,7 @@ export type CountResponseTokensErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -6423,7 +6423,7 @@ export type CountResponseTokensErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -6862,7 +6862,7 @@ export type CreateMessageErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: MessagesError;
     /**
@@ -6876,7 +6876,7 @@ export type CreateMessageErrors = {
      */
     503: MessagesError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: MessagesError;
 };
@@ -6983,7 +6983,7 @@ export type CountMessageTokensErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: MessagesError;
     /**
@@ -6997,7 +6997,7 @@ export type CountMessageTokensErrors = {
      */
     503: MessagesError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: MessagesError;
 };
@@ -7137,7 +7137,7 @@ export type GenerateContentErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -7151,7 +7151,7 @@ export type GenerateContentErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -7300,7 +7300,7 @@ export type StreamGenerateContentErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -7314,7 +7314,7 @@ export type StreamGenerateContentErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -7426,7 +7426,7 @@ export type CountTokensErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -7440,7 +7440,7 @@ export type CountTokensErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -7575,7 +7575,7 @@ export type CreateEmbeddingErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -7589,7 +7589,7 @@ export type CreateEmbeddingErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -7729,7 +7729,7 @@ export type PredictErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -7743,7 +7743,7 @@ export type PredictErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -7883,7 +7883,7 @@ export type EmbedContentErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -7897,7 +7897,7 @@ export type EmbedContentErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -8037,7 +8037,7 @@ export type BatchEmbedContentsErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -8051,7 +8051,7 @@ export type BatchEmbedContentsErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -8207,7 +8207,7 @@ export type GetModelErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -8344,7 +8344,7 @@ export type GetNativeModelErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -8530,7 +8530,7 @@ export type GenerateImageErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -8544,7 +8544,7 @@ export type GenerateImageErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -8675,7 +8675,7 @@ export type GenerateSpeechErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -8689,7 +8689,7 @@ export type GenerateSpeechErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -13248,7 +13248,7 @@ export type CreateChatCompletionVendorAErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -13262,7 +13262,7 @@ export type CreateChatCompletionVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -13397,7 +13397,7 @@ export type CreateResponseVendorAErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -13411,7 +13411,7 @@ export type CreateResponseVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -13546,7 +13546,7 @@ export type CompactResponseVendorAErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -13560,7 +13560,7 @@ export type CompactResponseVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -13667,7 +13667,7 @@ export type CountResponseTokensVendorAErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -13681,7 +13681,7 @@ export type CountResponseTokensVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14116,7 +14116,7 @@ export type CreateImageVendorAErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -14130,7 +14130,7 @@ export type CreateImageVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14261,7 +14261,7 @@ export type CreateEmbeddingVendorAErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -14275,7 +14275,7 @@ export type CreateEmbeddingVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14346,7 +14346,7 @@ export type ListModelsVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14428,7 +14428,7 @@ export type GetModelVendorAErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14614,7 +14614,7 @@ export type CreateChatCompletionVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -14628,7 +14628,7 @@ export type CreateChatCompletionVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14763,7 +14763,7 @@ export type CreateResponseVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -14777,7 +14777,7 @@ export type CreateResponseVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -14912,7 +14912,7 @@ export type CompactResponseVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -14926,7 +14926,7 @@ export type CompactResponseVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -15033,7 +15033,7 @@ export type CountResponseTokensVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -15047,7 +15047,7 @@ export type CountResponseTokensVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -15482,7 +15482,7 @@ export type CreateImageVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -15496,7 +15496,7 @@ export type CreateImageVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -15627,7 +15627,7 @@ export type CreateImageEditVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -15641,7 +15641,7 @@ export type CreateImageEditVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -15772,7 +15772,7 @@ export type CreateSpeechVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -15786,7 +15786,7 @@ export type CreateSpeechVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -15917,7 +15917,7 @@ export type CreateTranscriptionVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -15931,7 +15931,7 @@ export type CreateTranscriptionVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -16062,7 +16062,7 @@ export type CreateEmbeddingVendorBErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -16076,7 +16076,7 @@ export type CreateEmbeddingVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -16147,7 +16147,7 @@ export type ListModelsVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -16229,7 +16229,7 @@ export type GetModelVendorBErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -16415,7 +16415,7 @@ export type CreateMessageVendorCErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: MessagesError;
     /**
@@ -16429,7 +16429,7 @@ export type CreateMessageVendorCErrors = {
      */
     503: MessagesError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: MessagesError;
 };
@@ -16532,7 +16532,7 @@ export type CountMessageTokensVendorCErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: MessagesError;
     /**
@@ -16546,7 +16546,7 @@ export type CountMessageTokensVendorCErrors = {
      */
     503: MessagesError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: MessagesError;
 };
@@ -16636,7 +16636,7 @@ export type ListModelsVendorCErrors = {
      */
     503: MessagesError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: MessagesError;
 };
@@ -16718,7 +16718,7 @@ export type GetModelVendorCErrors = {
      */
     503: MessagesError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: MessagesError;
 };
@@ -16909,7 +16909,7 @@ export type GenerateContentVendorDErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -16923,7 +16923,7 @@ export type GenerateContentVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17068,7 +17068,7 @@ export type StreamGenerateContentVendorDErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -17082,7 +17082,7 @@ export type StreamGenerateContentVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17190,7 +17190,7 @@ export type CountTokensVendorDErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -17204,7 +17204,7 @@ export type CountTokensVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17340,7 +17340,7 @@ export type PredictVendorDErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -17354,7 +17354,7 @@ export type PredictVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17490,7 +17490,7 @@ export type EmbedContentVendorDErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -17504,7 +17504,7 @@ export type EmbedContentVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17640,7 +17640,7 @@ export type BatchEmbedContentsVendorDErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: GenerateError;
     /**
@@ -17654,7 +17654,7 @@ export type BatchEmbedContentsVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17725,7 +17725,7 @@ export type ListModelsVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17807,7 +17807,7 @@ export type GetModelVendorDErrors = {
      */
     503: GenerateError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: GenerateError;
 };
@@ -17993,7 +17993,7 @@ export type CreateChatCompletionVendorEErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -18007,7 +18007,7 @@ export type CreateChatCompletionVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -18142,7 +18142,7 @@ export type CreateResponseVendorEErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -18156,7 +18156,7 @@ export type CreateResponseVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -18291,7 +18291,7 @@ export type CompactResponseVendorEErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -18305,7 +18305,7 @@ export type CompactResponseVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -18412,7 +18412,7 @@ export type CountResponseTokensVendorEErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -18426,7 +18426,7 @@ export type CountResponseTokensVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -18861,7 +18861,7 @@ export type CreateEmbeddingVendorEErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -18875,7 +18875,7 @@ export type CreateEmbeddingVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -18946,7 +18946,7 @@ export type ListModelsVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19028,7 +19028,7 @@ export type GetModelVendorEErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19214,7 +19214,7 @@ export type CreateChatCompletionVendorFErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -19228,7 +19228,7 @@ export type CreateChatCompletionVendorFErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19359,7 +19359,7 @@ export type CreateImageVendorFErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -19373,7 +19373,7 @@ export type CreateImageVendorFErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19504,7 +19504,7 @@ export type CreateSpeechVendorFErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -19518,7 +19518,7 @@ export type CreateSpeechVendorFErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19649,7 +19649,7 @@ export type CreateEmbeddingVendorFErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -19663,7 +19663,7 @@ export type CreateEmbeddingVendorFErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19734,7 +19734,7 @@ export type ListModelsVendorFErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -19816,7 +19816,7 @@ export type GetModelVendorFErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -20002,7 +20002,7 @@ export type CreateChatCompletionVendorGErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -20016,7 +20016,7 @@ export type CreateChatCompletionVendorGErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -20147,7 +20147,7 @@ export type CreateImageVendorGErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -20161,7 +20161,7 @@ export type CreateImageVendorGErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -20292,7 +20292,7 @@ export type CreateImageEditVendorGErrors = {
      *
      * `upstream_invalid_tool_call`: The model produced an invalid tool call.
      *
-     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
      */
     502: ChatError;
     /**
@@ -20306,7 +20306,7 @@ export type CreateImageEditVendorGErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -20377,7 +20377,7 @@ export type ListModelsVendorGErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };
@@ -20459,7 +20459,7 @@ export type GetModelVendorGErrors = {
      */
     503: ChatError;
     /**
-     * `upstream_timeout`: The vendor did not answer in time.
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
      */
     504: ChatError;
 };

@@ -329,7 +329,7 @@ Deno.test("a failure is the dialect's error event and nothing after it", () => {
     type: "error",
     error: {
       type: "api_error",
-      message: "The vendor's stream ended before the answer was complete.",
+      message: "The vendor's stream ended before the answer was complete. Retry your request.",
       code: "upstream_stream_truncated",
       details: { error_code: "upstream_stream_truncated" },
     },

@@ -193,7 +193,7 @@ Deno.test("a failure mid-stream is an error event, then response.failed, open it
   assert.equal(response.id, (events[0]!.response as Record<string, unknown>).id);
   assert.deepEqual(response.error, {
     code: "upstream_stream_truncated",
-    message: "The vendor's stream ended before the answer was complete.",
+    message: "The vendor's stream ended before the answer was complete. Retry your request.",
     type: "upstream_error",
     param: null,
   });
