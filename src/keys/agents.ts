@@ -1,4 +1,5 @@
 import { agentNames } from "../../contracts/admin/keys.ts";
+import { shellWord } from "../base/shell_word.ts";
 
 /** A coding agent that a key can be made for. */
 export type AgentName = typeof agentNames[number];
@@ -50,14 +51,16 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
     'wire_api = "responses"',
     "supports_websockets = true",
     "END",
-    `export DEMETER_API_KEY=${word(key)}`,
+    `export DEMETER_API_KEY=${shellWord(key)}`,
     "codex --profile demeter",
   ],
   "claude-code": ({ baseUrl, key, model }) => [
     "# in the shell",
-    `export ANTHROPIC_BASE_URL=${word(`${baseUrl}/chat`)}`,
-    `export ANTHROPIC_AUTH_TOKEN=${word(key)}`,
-    ...(model === undefined ? [] : claudeModels.map((name) => `export ${name}=${word(model)}`)),
+    `export ANTHROPIC_BASE_URL=${shellWord(`${baseUrl}/chat`)}`,
+    `export ANTHROPIC_AUTH_TOKEN=${shellWord(key)}`,
+    ...(model === undefined
+      ? []
+      : claudeModels.map((name) => `export ${name}=${shellWord(model)}`)),
     "claude",
   ],
   "gemini-cli": ({ baseUrl, key, model = "gemini-3.8-flash" }) => [
@@ -71,10 +74,10 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
       },
     }),
     "# in the shell",
-    `export GOOGLE_GEMINI_BASE_URL=${word(`${baseUrl}/chat`)}`,
-    `export GEMINI_API_KEY=${word(key)}`,
+    `export GOOGLE_GEMINI_BASE_URL=${shellWord(`${baseUrl}/chat`)}`,
+    `export GEMINI_API_KEY=${shellWord(key)}`,
     "# asks whether the folder is trusted; with -p, set GEMINI_CLI_TRUST_WORKSPACE=true instead",
-    `gemini -m ${word(model)}`,
+    `gemini -m ${shellWord(model)}`,
   ],
   opencode: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
     "# opencode.json",
@@ -91,15 +94,15 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
   ],
   aider: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
     "# in the shell",
-    `export OPENAI_API_BASE=${word(`${baseUrl}/chat/v1`)}`,
-    `export OPENAI_API_KEY=${word(key)}`,
-    `aider --model ${word(`openai/${model}`)}`,
+    `export OPENAI_API_BASE=${shellWord(`${baseUrl}/chat/v1`)}`,
+    `export OPENAI_API_KEY=${shellWord(key)}`,
+    `aider --model ${shellWord(`openai/${model}`)}`,
   ],
   cline: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
     "# in the shell; in the editor: API provider “OpenAI Compatible” with the same three values",
-    `cline auth openai --baseurl ${word(`${baseUrl}/chat/v1`)} --apikey ${word(key)} --modelid ${
-      word(model)
-    }`,
+    `cline auth openai --baseurl ${shellWord(`${baseUrl}/chat/v1`)} --apikey ${
+      shellWord(key)
+    } --modelid ${shellWord(model)}`,
   ],
   cursor: ({ baseUrl, key, model = "anthropic/claude-sonnet-4-6" }) => [
     "# Cursor Settings → Models. Cursor calls from its own servers: the address has to be public.",
@@ -109,8 +112,8 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
   ],
   copilot: ({ baseUrl, key, model = "openai/gpt-5.6-sol" }) => [
     "# in the shell",
-    `export COPILOT_PROVIDER_BASE_URL=${word(`${baseUrl}/chat/v1`)}`,
-    `export COPILOT_PROVIDER_API_KEY=${word(key)} COPILOT_MODEL=${word(model)}`,
+    `export COPILOT_PROVIDER_BASE_URL=${shellWord(`${baseUrl}/chat/v1`)}`,
+    `export COPILOT_PROVIDER_API_KEY=${shellWord(key)} COPILOT_MODEL=${shellWord(model)}`,
     "export COPILOT_PROVIDER_WIRE_API=responses COPILOT_OFFLINE=true",
     "copilot",
   ],
@@ -151,7 +154,7 @@ const writers: Readonly<Record<AgentName, (access: AgentAccess) => string[]>> = 
       },
     }),
     "# in the shell",
-    `pi --provider demeter --model ${word(model)}`,
+    `pi --provider demeter --model ${shellWord(model)}`,
   ],
 };
 
@@ -179,9 +182,4 @@ function aiSdkPackage(model: string): string {
   if (/^(?:(?:openai|vendor-b)\/)?(?:gpt-|o\d)/.test(model)) return "@ai-sdk/openai";
   if (/^(?:(?:anthropic|vendor-c)\/)?claude-/.test(model)) return "@ai-sdk/anthropic";
   return "@ai-sdk/openai-compatible";
-}
-
-/** Quotes a word for the shell. */
-function word(text: string): string {
-  return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -2,6 +2,7 @@ import { withoutEnd } from "../base/trim.ts";
 import { basename, dirname, join } from "node:path";
 import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
+import { shellWord } from "../base/shell_word.ts";
 import type { RoleSettings, SignInSettings } from "../dashboard/identity_provider.ts";
 import { type Role, roles } from "../people/person.ts";
 import { ConfigError, EnvironmentReader, type UnknownVariable } from "./environment.ts";
@@ -276,7 +277,7 @@ function programOf(read: EnvironmentReader): string {
 /** Returns what an operator types before a command, so that it finds this configuration's data. */
 export function adminCommandOf({ program, dataDir }: Pick<Config, "program" | "dataDir">): string {
   const admin = `${program} admin`;
-  return dataDir === defaultDataDir() ? admin : `DATA_DIR=${dataDir} ${admin}`;
+  return dataDir === defaultDataDir() ? admin : `DATA_DIR=${shellWord(dataDir)} ${admin}`;
 }
 
 /** The same without paths, for readers who must not learn where the service's files are. */

@@ -578,6 +578,7 @@ Deno.test("commands are shown as the program was started: as a task, by npx, by 
   const shown = (env: Record<string, string>) => adminCommandOf(parseConfig(env));
   assert.equal(shown({}), "deno task admin");
   assert.equal(shown({ DATA_DIR: "/srv/x" }), "DATA_DIR=/srv/x deno task admin");
+  assert.equal(shown({ DATA_DIR: "/srv/Ann's x" }), "DATA_DIR='/srv/Ann'\\''s x' deno task admin");
   const byNpx = { npm_command: "exec" };
   assert.equal(shown(byNpx), `npx --yes deno@${Deno.version.deno} task admin`);
   assert.equal(shown({ ...byNpx, DEMETER_COMMAND: "./demeter" }), "./demeter admin");
