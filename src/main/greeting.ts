@@ -98,6 +98,16 @@ function firstCall(deps: ModelDeps & { config: Config }, base: string, key: stri
     "",
   ];
   if (model !== undefined) return lines;
+  const keyed = deps.registry.all.filter(({ apiKey }) => apiKey);
+  if (keyed.length > 0) {
+    const names = keyed.map(({ label }) => shownVendor(deps.registry, label)).join(", ");
+    return [
+      ...lines,
+      `Next: no price is known for any model of ${names}, so calls with the service's key are refused.`,
+      "Start again with prices in PRICES_FILE; a row without any price makes its model free.",
+      "",
+    ];
+  }
   return [
     ...lines,
     "Next: no vendor key is set. Start again with OPENAI_API_KEY=<your key> (or VENDOR_B_API_KEY=)",

@@ -58,6 +58,23 @@ Deno.test("the first start adds key, call and links; later ones don't", () => {
   assert.doesNotMatch(linesOf({ ANTHROPIC_API_KEY: "k" }), /curl|dmt_|First start/);
 });
 
+Deno.test("a first start with a vendor of one's own says what its models lack: a key, or prices", async () => {
+  const VENDORS_FILE = await Deno.makeTempFile();
+  const row = { label: "acme", base_url: "https://acme.example/v1", api_key_env: "ACME_API_KEY" };
+  await Deno.writeTextFile(
+    VENDORS_FILE,
+    JSON.stringify([{ ...row, dialects: ["chat"], auth: "bearer" }]),
+  );
+  try {
+    assert.match(linesOf({ VENDORS_FILE }, "dmt_first"), /Next: no vendor key is set\./);
+    const keyed = linesOf({ VENDORS_FILE, ACME_API_KEY: "k" }, "dmt_first");
+    assert.match(keyed, /Next: no price is known for any model of acme, .*\n.*PRICES_FILE;/);
+    assert.doesNotMatch(keyed, /no vendor key is set/);
+  } finally {
+    await Deno.remove(VENDORS_FILE);
+  }
+});
+
 Deno.test("a first call names a model of a vendor that has a key, whichever that is", () => {
   const names = ["HUGGINGFACE", "OPENAI", "ANTHROPIC", "GEMINI", "OPENROUTER", "XAI"];
   const clock = new FakeClock();
