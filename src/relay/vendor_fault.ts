@@ -32,7 +32,7 @@ export function vendorFault(
   const text = isCallers && error.message ? scrubbed(error.message) : undefined;
   const details = (isCallers || !managed) && publicDetails(error.details, scrubbed);
   return new Fault(code, {
-    ...(text === undefined ? {} : { message: recognizable(text.slice(0, 2000), code) }),
+    ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
     ...(details ? { vendorDetails: details } : {}),
     ...(isCallers && error.param ? { param: scrubbed(error.param).slice(0, 200) } : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
@@ -44,17 +44,6 @@ export function vendorFault(
       identifier(error.code ?? error.type, keys)
     }`,
   });
-}
-
-/**
- * Adds words by which libraries recognize a prompt that is too long: each knows only those of its
- * own vendor.
- */
-function recognizable(message: string, code: ErrorCode): string {
-  if (code !== "context_length_exceeded") return message;
-  const missing = ["prompt is too long", "context_length_exceeded"]
-    .filter((phrase) => !message.includes(phrase));
-  return missing.length === 0 ? message : `${message} (${missing.join(", ")})`;
 }
 
 /** The most bytes of a vendor's message that a record holds. */

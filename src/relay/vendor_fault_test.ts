@@ -222,10 +222,7 @@ const tooLong = [
 
 for (const message of tooLong) {
   Deno.test(`context_length_exceeded: ${message}`, () => {
-    const fault = faultOf({ status: 400, message });
-    assert.equal(fault.code, "context_length_exceeded");
-    // LangChain looks for the first with Anthropic's library, for the second with OpenAI's.
-    assert.equal(fault.message, `${message} (prompt is too long, context_length_exceeded)`);
+    assert.equal(faultOf({ status: 400, message }).code, "context_length_exceeded");
   });
 }
 
@@ -271,7 +268,7 @@ for (const [code, error] of passed) {
   Deno.test(`${code} keeps the vendor's message and field: the caller caused it`, () => {
     const fault = faultOf({ ...error, message: "temperature: must be below 2", param: "temp" });
     assert.equal(fault.code, code);
-    assert.match(fault.message, /^temperature: must be below 2/);
+    assert.equal(fault.message, "temperature: must be below 2");
     assert.equal(fault.param, "temp");
   });
 }
