@@ -1,10 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import { maxEntries, optional } from "../kernel/common.ts";
+import { integers, maxEntries, optional } from "../kernel/common.ts";
 import { defineContract } from "../kernel/contract.ts";
 import { endUser, operationPath } from "../media/operation_paths.ts";
 import { type PathPrefix, summaryOf } from "./vendors.ts";
-
-const token = z.number().int();
 
 const embeddingRequest = z.looseObject({
   model: z.string().min(1).describe(
@@ -13,8 +11,8 @@ const embeddingRequest = z.looseObject({
   input: z.union([
     z.string().min(1),
     z.array(z.string().min(1)).min(1).max(maxEntries.turns),
-    z.array(token).min(1).max(maxEntries.turns),
-    z.array(z.array(token).min(1).max(maxEntries.turns)).min(1).max(maxEntries.turns),
+    integers().min(1).max(maxEntries.turns),
+    z.array(integers().min(1).max(maxEntries.turns)).min(1).max(maxEntries.turns),
   ], { error: "expected text, an array of texts, or arrays of token numbers; none of them empty" })
     .describe("One text, several, or token arrays. The vendor's limits apply."),
   encoding_format: optional(z.enum(["float", "base64"])).describe(

@@ -142,6 +142,30 @@ const OpenObject = z.core.$constructor<z.ZodObject, z.core.$ZodObjectDef>(
   },
 );
 
+/**
+ * A list of integers. Of a million of them, checking each by a schema of its own would take ten times
+ * as long. Parsing returns the same list.
+ */
+export function integers() {
+  return new IntegerList({ type: "array", element: z.number().int() }) as unknown as z.ZodArray<
+    z.ZodNumber
+  >;
+}
+
+const IntegerList = z.core.$constructor<z.ZodArray, z.core.$ZodArrayDef>(
+  "IntegerList",
+  (inst, def) => {
+    z.ZodArray.init(inst, def);
+    const { parse: parseEach } = inst._zod;
+    const parse: typeof inst._zod.parse = (payload, context) => {
+      const { value } = payload as { value: unknown };
+      const isValid = Array.isArray(value) && value.every(Number.isSafeInteger);
+      return isValid ? payload : parseEach(payload, context);
+    };
+    inst._zod.parse = parse;
+  },
+);
+
 /** A short text of one line, such as a label. Space around it is removed. */
 export function labelText(maxLength: number) {
   return z.string().trim().min(1).max(maxLength).refine(

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { z } from "zod";
+import { integers } from "../../contracts/kernel/common.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import { Fault } from "./fault.ts";
 import { chatRequest } from "../../contracts/calls/chat.ts";
@@ -327,3 +328,13 @@ function told(act: () => unknown): unknown {
     return [thrown.code, thrown.param, thrown.message];
   }
 }
+
+Deno.test("a list of integers is the same list, and any other is refused as each of its values would be", () => {
+  const list = integers().min(1).max(3);
+  const each = z.array(z.number().int()).min(1).max(3);
+  const sent = [1, -2, 2 ** 53 - 1];
+  assert.equal(list.parse(sent), sent);
+  for (const value of [[], [1, 1, 1, 1], [1.5], [1, "1"], [2 ** 53], [1, null], [NaN], "1", {}]) {
+    assert.deepEqual(list.safeParse(value).error?.issues, each.safeParse(value).error!.issues);
+  }
+});
