@@ -6,7 +6,7 @@ import {
   type TextRange,
 } from "../../../base/json_text.ts";
 import type { Steps } from "../../../base/steps.ts";
-import { rewriteItems, writeJson } from "../../../base/write_json.ts";
+import { rewriteItems, writeJson, writeJsonPieces } from "../../../base/write_json.ts";
 import { missingField } from "../../../shared/fault.ts";
 import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -126,14 +126,17 @@ function* inputText(
   // The caller's own items are last; if some were left out, the text can't be reused.
   const earlier = input.length - own.length;
   const isUnchanged = own.every((item, index) => input[earlier + index] === item);
-  const callersText = bodyText.slice(range.start, range.end);
-  const before: string[] = [];
-  for (const item of input.slice(0, Math.max(0, earlier))) before.push(yield* writeJson(item));
-  if (typeof request.input === "string") {
-    const part = `{"type":"input_text","text":${callersText}}`;
-    const message = `{"type":"message","role":"user","content":[${part}]}`;
-    return `[${[...before, message].join(",")}]`;
+  const isText = typeof request.input === "string";
+  if (!isText && (!isUnchanged || own.length === 0)) return yield* writeJson(input);
+  const pieces = ["["];
+  for (const item of input.slice(0, Math.max(0, earlier))) {
+    yield* writeJsonPieces(item, pieces);
+    pieces.push(",");
   }
-  if (!isUnchanged || own.length === 0) return yield* writeJson(input);
-  return `[${before.map((one) => `${one},`).join("")}${callersText.slice(1)}`;
+  const callersText = bodyText.slice(range.start, range.end);
+  if (isText) {
+    const part = `{"type":"input_text","text":${callersText}}`;
+    pieces.push(`{"type":"message","role":"user","content":[${part}]}]`);
+  } else pieces.push(callersText.slice(1));
+  return pieces.join("");
 }
