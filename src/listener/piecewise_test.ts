@@ -50,6 +50,20 @@ Deno.test("a write that fails ends with its first piece", () => {
   assert.deepEqual([written.length, String(failure)], [1, "Error: reset"]);
 });
 
+Deno.test("of a large answer and its head only the piece with both is copied", () => {
+  const { socket, written, takes } = setUp();
+  const head = "HTTP/1.1 200 OK\r\n\r\n";
+  const body = Buffer.from(new Uint8Array(200 * kibibyte).map((_, at) => at % 251));
+  let ends = 0;
+  const chunks = [{ chunk: head, encoding: "latin1" }, { chunk: body, encoding: "buffer" }];
+  socket._writev([...chunks, { chunk: "", encoding: "latin1" }], () => ends++);
+  for (let n = 0; n < takes.length; n++) takes[n]!();
+  assert.deepEqual(written.map(({ buffer }) => buffer === body.buffer), [false, true, true, true]);
+  assert.deepEqual(written.slice(0, 3).map(({ length }) => length / kibibyte), [64, 64, 64]);
+  assert.equal(ends, 1);
+  assert.ok(Buffer.concat(written).equals(Buffer.concat([Buffer.from(head), body])));
+});
+
 Deno.test("small writes stay as they are, several that are large together go in pieces", () => {
   const { socket, written, gathered, counts } = setUp();
   socket._write(new Uint8Array(64 * kibibyte), "utf8", () => {});
