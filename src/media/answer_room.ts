@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { MemoryPermit } from "../base/byte_room.ts";
 import { joinAndFree, joinBytes } from "../base/bytes.ts";
@@ -8,7 +9,7 @@ import type { UpstreamAnswer } from "../vendors/upstream.ts";
 
 /** Larger answers are rejected. */
 const maxAnswerBytes = 96 * 1024 * 1024;
-/** Bytes per piece of a reply. */
+/** Bytes per piece of a reply, or UTF-16 units of text. */
 const pieceBytes = 64 * 1024;
 
 /** The memory that a call's answers hold until its caller has received them. */
@@ -74,10 +75,9 @@ export class AnswerRoom {
     permit?.complete();
     if (!permit || permit.isEmpty) return { body, headers };
     this.#isReplys = true;
-    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
     return {
-      headers: { ...headers, "content-length": String(bytes.length) },
-      body: backpressured(bytes, () => permit.release()),
+      headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      body: backpressured(body, () => permit.release()),
     };
   }
 
@@ -131,12 +131,23 @@ export class AnswerRoom {
   }
 }
 
-function backpressured(bytes: Uint8Array, release: () => void): ReadableStream<Uint8Array> {
+/** Text is encoded as it is read: that of many vectors would take long at once. */
+function backpressured(
+  body: string | Uint8Array,
+  release: () => void,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
   let at = 0;
   return new ReadableStream<Uint8Array>({
     pull(controller) {
-      controller.enqueue(bytes.subarray(at, at += pieceBytes));
-      if (at < bytes.length) return;
+      const from = at;
+      at += pieceBytes;
+      if (typeof body === "string") {
+        // Never splits a surrogate pair, whose halves can't be encoded alone.
+        if ((body.charCodeAt(at - 1) & 0xfc00) === 0xd800) at++;
+        controller.enqueue(encoder.encode(body.slice(from, at)));
+      } else controller.enqueue(body.subarray(from, at));
+      if (at < body.length) return;
       // Released here: readers stop at the announced number of bytes, and don't ask for the end.
       controller.close();
       release();

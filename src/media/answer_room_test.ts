@@ -78,6 +78,18 @@ Deno.test("a large answer holds its memory until its caller has read the reply",
   assert.equal(gate.inside, 0);
 });
 
+Deno.test("a large text is encoded as it is read", async () => {
+  const { gate, room, readOne } = setUp();
+  await readOne();
+  const text = `a${"😀".repeat(80 * 1024)}`;
+  const { headers, body } = room.handOver(text, {});
+  assert.equal(headers["content-length"], String(1 + 4 * 80 * 1024));
+  const pieces = await Array.fromAsync(body as ReadableStream<Uint8Array>);
+  assert.deepEqual(pieces.map(({ buffer }) => buffer.byteLength < 256 * 1024), [true, true, true]);
+  assert.equal(Buffer.concat(pieces).toString(), text);
+  assert.equal(gate.inside, 0);
+});
+
 Deno.test("a reply that its caller leaves, and a call without a reply, free the memory", async () => {
   const left = setUp();
   await left.readOne();
