@@ -14,7 +14,7 @@ import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Usage } from "../shared/usage.ts";
 import { parseAnswer, parseAnswerInTurns } from "../relay/text_answer.ts";
-import { costOfCall, maxEventBytes } from "./operations.ts";
+import { costOfCall, maxEventBytes, mediaEventExcess } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { SpeechCall } from "./speech.ts";
 
@@ -146,6 +146,8 @@ export class AudioReader {
 
   #event({ data }: SseEvent): Uint8Array[] {
     if (data === undefined || data.trim() === "[DONE]") return [];
+    const excess = mediaEventExcess(data);
+    if (excess) throw excess;
     return this.#read(this.#speechCall.codec.read(parseAnswer(data)));
   }
 

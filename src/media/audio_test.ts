@@ -73,3 +73,12 @@ Deno.test("a refusal is told without the secrets in it", async () => {
     },
   );
 });
+
+Deno.test("an event of speech with more values than any has ends the answer", () => {
+  const ask = speechAsk("m-tts", { format: "pcm", stream: true });
+  const reader = readerOf(generateSpeechCodec, "text/event-stream", ask);
+  const events = (count: number) =>
+    new TextEncoder().encode(`data: {"candidates":[],"a":[${Array(count).fill("{}").join()}]}\n\n`);
+  assert.equal(reader.readPiece(events(199_000)).failure, undefined);
+  assert.equal(reader.readPiece(events(200_000)).failure?.code, "upstream_invalid_response");
+});

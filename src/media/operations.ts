@@ -335,6 +335,17 @@ interface EventReader {
 /** An event larger than this ends the stream. */
 export const maxEventBytes = 32 * 1024 * 1024;
 
+/**
+ * Such an event is parsed at once. It holds a picture, a sound or the words of a transcript, each of
+ * which has a few values.
+ */
+const maxEventValues = 200_000;
+
+/** Returns the fault of an event with more values than these streams have. */
+export function mediaEventExcess(data: string): Fault | undefined {
+  return eventExcess(data, maxEventValues);
+}
+
 /** Forwards events unchanged; a vendor's error event becomes ours. */
 export function eventListener(requestId: string, reader: EventReader): OperationListener {
   const splitter = new SseSplitter({ maxEventBytes });
@@ -364,7 +375,7 @@ function passEvents(
   const bytes = () => passed.length === 0 ? undefined : joinBytes(passed);
   for (const event of events) {
     const { data } = event;
-    const failure = (data === undefined ? undefined : eventExcess(data)) ?? read(event);
+    const failure = (data === undefined ? undefined : mediaEventExcess(data)) ?? read(event);
     if (failure) return { bytes: bytes(), failure };
     passed.push(event.bytes);
   }

@@ -28,9 +28,10 @@ export function checkAnswerLimits(text: string, values?: number): void {
 
 /**
  * Returns the fault of an event that holds too much to be parsed; undefined if it can be parsed.
+ * `values` is as in `checkAnswerLimits`.
  */
-export function eventExcess(data: string): Fault | undefined {
-  return data.length > countedUnits ? excessOf(data) : undefined;
+export function eventExcess(data: string, values?: number): Fault | undefined {
+  return data.length > countedUnits ? excessOf(data, values) : undefined;
 }
 
 /**
