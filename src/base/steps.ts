@@ -46,3 +46,16 @@ export function* forEachInSteps<A>(list: readonly A[], act: (one: A) => void): S
     if ((index + 1) % stride === 0) yield;
   }
 }
+
+/** UTF-16 units per step. */
+const pieceUnits = 256 * 1024;
+
+/** `includes` in steps, for a short `mark`. */
+export function* includesInSteps(text: string, mark: string): Steps<boolean> {
+  for (let at = 0; at < text.length; at += pieceUnits) {
+    if (at > 0) yield;
+    // The mark may begin in this piece and end in the next.
+    if (text.slice(at, at + pieceUnits + mark.length - 1).includes(mark)) return true;
+  }
+  return false;
+}

@@ -1,7 +1,7 @@
 import { parseExactly } from "../../../base/exact_json.ts";
 import { type Edit, itemsAt, removeItems, type TextRange } from "../../../base/json_text.ts";
 import { pushAll } from "../../../base/lists.ts";
-import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import { includesInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { missingField } from "../../../shared/fault.ts";
@@ -23,7 +23,7 @@ export const spliceRequest = splicer({
       ? statelessEdits(bodyText, members, changes.keepNothing.sealReasoning)
       : [];
     const input = members.members.get("input");
-    if (input && bodyText.includes(envelopeMark)) {
+    if (input && (yield* includesInSteps(bodyText, envelopeMark))) {
       const range = { start: input.valueStart, end: input.valueEnd };
       pushAll(edits, yield* withoutEnvelopes(bodyText, range));
     }
