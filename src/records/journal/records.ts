@@ -25,10 +25,9 @@ export type Scanned =
 /**
  * Encodes a record: length and CRC-32 of the rest (each four bytes, big-endian), the kind's letter,
  * the id's length (two bytes) and the lengths of body and request (four bytes each), then id, body,
- * request and response. The texts, which are most of a record, are not escaped; a conversation has
- * been before, in steps. Media follows as
- * lines of base64, so that no image can look like a record, and then the length of these lines
- * (four bytes).
+ * request and response. The texts, which are most of a record, are not escaped; a quoted
+ * conversation comes escaped and is copied into the body. Media follows as lines of base64, so that
+ * no image can look like a record, and then the length of these lines (four bytes).
  *
  * A record that surely fits into `room` is encoded there, and is valid until `room` is used again:
  * each call writes two records, and a new buffer costs more than encoding its texts.

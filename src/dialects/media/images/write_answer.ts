@@ -24,8 +24,8 @@ interface ImageAnswerFacts {
 }
 
 /**
- * Writes the answer for the caller and for the record, both as JSON text, in steps. Where the caller gets
- * addresses, the record has the data, so that the images are stored.
+ * Writes the answer for the caller and for the record, both as JSON text, in steps. Where the caller
+ * gets addresses, the record has the data, so that the images are stored.
  */
 export function* writeImageAnswer(
   facts: ImageAnswerFacts,
