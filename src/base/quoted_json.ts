@@ -50,7 +50,7 @@ function* joined(chunks: readonly Uint8Array[]): Steps<QuotedJson> {
 
 /** Reads quoted text, in steps. */
 export function* unquoteJson(quoted: QuotedJson): Steps<string> {
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const decoder = new TextDecoder();
   const texts: string[] = [];
   const end = quoted.length - 1;
   let rest = "";

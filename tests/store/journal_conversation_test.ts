@@ -7,6 +7,7 @@ import { finish } from "../../src/base/steps.ts";
 import { CallReader } from "../../src/records/journal/calls.ts";
 import { readSegment } from "../../src/records/journal/files.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
+import { cutConversation } from "../../src/records/quoted_conversation.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { StoredResponseFields } from "../../src/shared/stored_response.ts";
 import { withFolder } from "./children.ts";
@@ -74,6 +75,27 @@ Deno.test("a conversation comes back as it was stored, quoted or as the version 
     await written(folder, ...calls);
     assert.deepEqual(await replayed(folder), calls);
   });
+});
+
+Deno.test("a conversation that is larger than what a record is usually encoded in is stored whole", async () => {
+  await withFolder(async (folder) => {
+    const call = ended("call-1");
+    const quoted = finish(quoteJson(Array(100_000).fill("é")));
+    call.retained!.response!.inputItemsText = quoted;
+    await written(folder, call);
+    const [found] = await replayed(folder);
+    const text = found?.retained?.response?.inputItemsText as Uint8Array | undefined;
+    assert.ok(text && Buffer.from(quoted).equals(text));
+  });
+});
+
+Deno.test("a conversation whose length is not the one before it is read as text", () => {
+  const body = (bytes: number) =>
+    Buffer.from(`{"kept":{"response":{"a":1,"inputItemsBytes":${bytes},"inputItemsText":"[]"}}}`);
+  assert.equal(cutConversation(body(4))?.rest, '{"kept":{"response":{"a":1}}}');
+  for (const bytes of [0, 3, 5, 9_999_999_999]) {
+    assert.equal(cutConversation(body(bytes)), undefined);
+  }
 });
 
 Deno.test("the version before reads a quoted conversation as text", async () => {
