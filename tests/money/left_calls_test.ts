@@ -326,7 +326,10 @@ Deno.test("a caller that leaves in the middle of a whole media answer pays as if
   });
   await using service = await startTestService({
     database: "any",
-    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+    env: {
+      ...{ VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "k" },
+      PRICES_FILE: await flatPrices("0.01", "openai/dall-e-3", { per_image: "0.04" }),
+    },
   });
   const charged = async (path: string, fields: unknown, cut: boolean) => {
     [isCut, leaving] = [cut, new AbortController()];
@@ -359,9 +362,9 @@ Deno.test("a caller that leaves in the middle of a whole media answer pays as if
     assert.notEqual(Number(cut[0]), 0, `${path} ${fields.model}`);
     assert.deepEqual(left, cut, `${path} ${fields.model}`);
   }
-  // Four of eight pictures had been asked for.
+  // Four of eight pictures had been asked for, by a request each.
   const [path, fields] = cases[1]!;
-  assert.deepEqual(await charged(path, { ...fields, n: 8 }, false), ["0.160000000", "estimated"]);
+  assert.deepEqual(await charged(path, { ...fields, n: 8 }, false), ["0.200000000", "estimated"]);
   begin = "";
   assert.deepEqual(await charged(path, fields, false), ["0.000000000", "none"], "before a byte");
 });
@@ -523,7 +526,8 @@ Deno.test("a further batch of embeddings that breaks off is paid beside the firs
     database: "any",
     env: {
       ...{ VENDOR_D_BASE_URL: `${vendor.url}/v1beta`, VENDOR_D_API_KEY: "k" },
-      PRICES_FILE: await flatPrices("0.01", "google/gemini-embedding-2"),
+      STARTING_CREDIT_USD: "6",
+      PRICES_FILE: await flatPrices("0.25", "google/gemini-embedding-2"),
     },
   });
   const ask = async () => {
@@ -536,12 +540,17 @@ Deno.test("a further batch of embeddings that breaks off is paid beside the firs
     const row = await service.row(answer.headers.get("x-transaction-id"));
     return [row.input_tokens, row.billing_basis, Number(row.charged_usd)];
   };
-  assert.deepEqual(await ask(), [250, "reported", 0.01], "before a byte");
+  assert.deepEqual(await ask(), [250, "reported", 0.25], "before a byte");
   cutAfter = 1000;
   // 100 texts of nine characters.
-  assert.deepEqual(await ask(), [550, "estimated", 0.02], "without its usage");
+  assert.deepEqual(await ask(), [550, "estimated", 0.5], "without its usage");
   cutAfter = 1e6;
-  assert.deepEqual(await ask(), [500, "reported", 0.02], "with its usage");
+  assert.deepEqual(await ask(), [500, "reported", 0.5], "with its usage");
+  const many = await service.post("/chat/v1/embeddings", {
+    model: "google/gemini-embedding-2",
+    input: Array(2048).fill("Hello you"),
+  });
+  assert.match(await many.text(), /needs up to 5\.25\d* USD/, "each of 21 batches is held");
 });
 
 Deno.test("a transcript that breaks off or falls silent is paid for its sound, by the token too", async () => {

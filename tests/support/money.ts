@@ -106,12 +106,19 @@ async function withSite(
 /** The model that `flatPrices` has a price for. */
 export const flatModel = "gpt-4.1";
 
-/** Writes a `PRICES_FILE` with a price per request, so that a call's highest cost is its cost. */
-export async function flatPrices(usd: string, model = `vendor-b/${flatModel}`): Promise<string> {
+/**
+ * Writes a `PRICES_FILE` with a price per request, and `others`. With none, a call's highest cost is
+ * its cost.
+ */
+export async function flatPrices(
+  usd: string,
+  model = `vendor-b/${flatModel}`,
+  others: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const path = await Deno.makeTempFile({ prefix: "prices-", suffix: ".json" });
   await Deno.writeTextFile(
     path,
-    JSON.stringify({ [model]: { per_request: usd } }),
+    JSON.stringify({ [model]: { per_request: usd, ...others } }),
   );
   globalThis.addEventListener("unload", () => Deno.removeSync(path));
   return path;
