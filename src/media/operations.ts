@@ -184,7 +184,7 @@ function planOperation<T extends OperationTarget>(
 ): CallPlan<OperationMeter> {
   const { isManaged, price } = vendorCall;
   const at = asked.targets.find(({ target }) => target === vendorCall.target)!;
-  if (isManaged && asked.hosted) refuseHosted(asked.hosted, at.target.vendor.reportsCost);
+  if (isManaged && asked.hosted) refuseHosted(asked.hosted, at.target.vendor.admitsUnpriced);
   const { form, requestedModel: model, stream, endUser, tags = {} } = asked;
   const bound = withHosted(asked);
   const bounds = isManaged && price

@@ -426,12 +426,12 @@ function chargeableWork(
   { target, price, caller }: VendorCallContext,
   plan: TextPlan,
 ): HostedBound {
-  const { label, reportsCost } = target.vendor;
+  const { label, admitsUnpriced } = target.vendor;
   if (!plan.sameDialect) refuseState(plan.hosted.state);
   return chargeHosted(plan.hosted, {
     price: price!,
     priceOf: (model) => prices.find(label, model, caller.arrivedAt),
-    vendorReportsCost: reportsCost,
+    admitsUnpriced,
   }, (path) => shownPath(plan, path));
 }
 

@@ -73,6 +73,11 @@ export interface Vendor {
   readonly sharesWith: string;
   /** The vendor reports what it charged, and its report is trusted. */
   readonly reportsCost: boolean;
+  /**
+   * Calls with the service's own key may use tools and tiers without a price, which cost what the
+   * vendor reports.
+   */
+  readonly admitsUnpriced: boolean;
   /** Reads prices from the vendor's model list, for vendors that give them there. */
   readonly listedPrices: ((label: string, body: unknown) => PriceRow[]) | undefined;
   readonly quirks: DialectQuirks;
@@ -139,6 +144,7 @@ const chatDefaults = {
   modelsPath: "/models",
   modelsFormat: "openai",
   reportsCost: false,
+  admitsUnpriced: false,
   listedPrices: undefined,
   quirks: {},
   ownsModels: true,
@@ -306,6 +312,7 @@ const rows: readonly VendorRow[] = [
     // vendor-c's models behind the aggregator; other models take unsigned thinking.
     quirks: { signedThinking: /^~?anthropic\//, imageModels: /-image\b/ },
     reportsCost: true,
+    admitsUnpriced: true,
     listedPrices: rowsFromAggregatorModels,
     ...mediaRouteTable["vendor-f"],
     ownsModels: false,
@@ -330,6 +337,8 @@ const rows: readonly VendorRow[] = [
       refuses: refusedByVendorG,
       reservedTool: "tool_search",
     },
+    // "The actual amount billed", tools included (docs.x.ai, "Cost Tracking", November 2026).
+    reportsCost: true,
     ...mediaRouteTable["vendor-g"],
     keyForm: /^xai-/,
     sharesWith: "vendor-g",

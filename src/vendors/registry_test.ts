@@ -112,6 +112,14 @@ for (const [name, deps, baseUrl, key] of sharing) {
   });
 }
 
+Deno.test("the cost that two vendors report is trusted, and one of them admits what has no price", () => {
+  const labels = (is: (vendor: Vendor) => boolean) =>
+    ["vendor-a", "vendor-b", "vendor-c", "vendor-d", "vendor-e", "vendor-f", "vendor-g"]
+      .filter((label) => is(get(seven, label)));
+  assert.deepEqual(labels(({ reportsCost }) => reportsCost), ["vendor-f", "vendor-g"]);
+  assert.deepEqual(labels(({ admitsUnpriced }) => admitsUnpriced), ["vendor-f"]);
+});
+
 Deno.test("vendor-d does not use what vendor-e was given", () => {
   const vendor = get(createRegistry({ "vendor-e": e }, []), "vendor-d");
   assert.equal(vendor.apiKey, undefined);

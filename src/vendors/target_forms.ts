@@ -9,17 +9,17 @@ import type { Vendor } from "./registry.ts";
  * searches.
  *
  * `managed`: the account is charged, so a search without a price is not offered, unless the vendor
- * reports its costs.
+ * admits it.
  */
 export function searchForm(
-  vendor: Pick<Vendor, "sharesWith" | "reportsCost">,
+  vendor: Pick<Vendor, "sharesWith" | "admitsUnpriced">,
   dialect: DialectName,
   model: string,
   price: PriceRow | undefined,
   managed: boolean,
 ): Pick<Target, "webSearch"> {
   const isPriced = price?.rates.perWebSearch !== undefined;
-  if (managed && !isPriced && !vendor.reportsCost) return {};
+  if (managed && !isPriced && !vendor.admitsUnpriced) return {};
   const own = Object.hasOwn(searching, vendor.sharesWith)
     ? searching[vendor.sharesWith]
     : undefined;

@@ -128,6 +128,8 @@ Deno.test("reference pictures reach every vendor that changes them", async () =>
     assert.equal(answer.status, 200, `${provider}: ${JSON.stringify(answer.body)}`);
     const row = await service().row(answer.transaction);
     assert(JSON.stringify(row.request).length > 100);
+    const reports = ["vendor-f", "vendor-g"].includes(provider);
+    assert.equal(row.billing_basis, reports ? "vendor_cost" : "reported", provider);
   }
 });
 

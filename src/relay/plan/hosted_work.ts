@@ -14,8 +14,8 @@ export interface ChargingTerms {
   price: PriceRow;
   /** The price of another model of the same vendor. */
   priceOf: (model: string) => PriceRow | undefined;
-  /** The vendor reports what it charged and is trusted: its tools need no price here. */
-  vendorReportsCost: boolean;
+  /** The vendor reports what it charged: its tools need no price here. */
+  admitsUnpriced: boolean;
 }
 
 /** What hosted work can add to the cost of a call at most. */
@@ -70,9 +70,9 @@ export function refuseState(state: readonly VendorState[]): void {
  * Refuses all hosted work of a managed call that costs more than the model's tokens, where its
  * usage doesn't tell what was used.
  */
-export function refuseHosted({ state, tools, tier }: HostedWork, vendorReportsCost: boolean): void {
+export function refuseHosted({ state, tools, tier }: HostedWork, admitsUnpriced: boolean): void {
   refuseState(state);
-  if (vendorReportsCost) return;
+  if (admitsUnpriced) return;
   const tool = tools.find(({ cost }) => cost.type !== "none");
   if (tool) throw costUnknown(tool.path, tool.name);
   if (tier && !plainTiers.has(tier.name)) throw costUnknown(tier.path, tier.name);
@@ -100,7 +100,7 @@ export function chargeHosted(
   if (tier && !isPriced(tier.name, terms)) {
     throw unpriced(shown(tier.path), `'${tier.name.slice(0, 40)}'`, "service_tiers");
   }
-  if (region && !hasPrice(terms.price.regions, region.name) && !terms.vendorReportsCost) {
+  if (region && !hasPrice(terms.price.regions, region.name) && !terms.admitsUnpriced) {
     throw unpriced(shown(region.path), `region '${region.name.slice(0, 40)}'`, "regions");
   }
   const uses: Partial<Record<HostedCount, number>> = {};
@@ -120,11 +120,11 @@ export function chargeHosted(
       }
       const { role, maxOutputTokens } = cost;
       models.push({ price, role, uses: count, ...(maxOutputTokens ? { maxOutputTokens } : {}) });
-    } else if (cost.type === "unknown" && !terms.vendorReportsCost) {
+    } else if (cost.type === "unknown" && !terms.admitsUnpriced) {
       throw costUnknown(shown(tool.path), tool.name);
     } else if (cost.type === "per-use") {
       const isListed = terms.price.rates[cost.dimension] !== undefined;
-      if (!isListed && !terms.vendorReportsCost) {
+      if (!isListed && !terms.admitsUnpriced) {
         throw unpriced(
           shown(tool.path),
           `'${tool.name.slice(0, 60)}'`,
@@ -195,8 +195,8 @@ const plainTiers: ReadonlySet<string> = new Set([
   "service_tier_unspecified",
 ]);
 
-function isPriced(tier: string, { price, vendorReportsCost }: ChargingTerms): boolean {
-  return vendorReportsCost || plainTiers.has(tier) || hasPrice(price.serviceTiers, tier);
+function isPriced(tier: string, { price, admitsUnpriced }: ChargingTerms): boolean {
+  return admitsUnpriced || plainTiers.has(tier) || hasPrice(price.serviceTiers, tier);
 }
 
 /** Looks at own properties only: the name is the caller's, and every object has a `constructor`. */

@@ -142,7 +142,7 @@ for (const { name, label, model, body, read, used } of cases) {
   Deno.test(`the bound covers ${name}`, () => {
     const price = prices.find(label, model, at)!;
     const priceOf = (other: string) => prices.find(label, other, at);
-    const terms = { price, priceOf, vendorReportsCost: false };
+    const terms = { price, priceOf, admitsUnpriced: false };
     const hosted = chargeHosted(read(body), terms, (path) => path);
     const tier = typeof body.service_tier === "string" ? body.service_tier : undefined;
     const facts: RequestFacts = {
@@ -168,7 +168,7 @@ for (const { name, label, model, body, read, used } of cases) {
 
 Deno.test("a region without a price is refused, also one that every object knows", () => {
   const price = prices.find("vendor-c", "claude-opus-5", at)!;
-  const terms = { price, priceOf: () => undefined, vendorReportsCost: false };
+  const terms = { price, priceOf: () => undefined, admitsUnpriced: false };
   for (const region of ["constructor", "__proto__", "mars"]) {
     const work = ofMessages({ inference_geo: region });
     assert.throws(
@@ -193,12 +193,12 @@ const others: Record<string, ReturnType<typeof priceOf>> = {
 /** The bound of a prompt of 100 tokens and, unless `asked` says otherwise, 1000 of the answer. */
 function smallBound(
   work: Partial<HostedWork>,
-  { price = small, vendorReportsCost = false, ...asked }: Partial<RequestFacts> & {
+  { price = small, admitsUnpriced = false, ...asked }: Partial<RequestFacts> & {
     price?: typeof small & { contextTokens?: number };
-    vendorReportsCost?: boolean;
+    admitsUnpriced?: boolean;
   } = {},
 ): bigint {
-  const terms = { price, priceOf: (model: string) => others[model], vendorReportsCost };
+  const terms = { price, priceOf: (model: string) => others[model], admitsUnpriced };
   const facts: RequestFacts = {
     ...{ model: "m", stream: false, wantsStreamUsage: true, endUser: undefined, choices: 1 },
     ...{ maxOutputTokens: 1000, serviceTier: undefined, tags: {}, tagBlocks: [], ...asked },
@@ -219,7 +219,7 @@ function tool(cost: ToolCost, more: Partial<HostedTool> = {}): HostedTool {
 
 const search = tool(perUse("perWebSearch"));
 const maps = tool(perUse("perMapsQuery"));
-const trusted = { vendorReportsCost: true };
+const trusted = { admitsUnpriced: true };
 const model = (name: string, role: "instead" | "besides", maxOutputTokens?: number) =>
   tool({ type: "model", model: name, role, ...(maxOutputTokens ? { maxOutputTokens } : {}) });
 
@@ -314,7 +314,7 @@ Deno.test("an image tool is refused whose model is priced by the image: the vend
     return chargeHosted(work, {
       price: priceOf({ input: 1n, output: 1n }),
       priceOf: (name) => prices.find(label, name, at),
-      vendorReportsCost: false,
+      admitsUnpriced: false,
     }, (path) => path);
   };
   for (const [label, image] of [["vendor-b", "dall-e-3"], ["vendor-g", "grok-imagine-image"]]) {

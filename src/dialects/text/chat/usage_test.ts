@@ -143,6 +143,16 @@ const rows: Row[] = [
     read: { input: 1, output: 1, vendorCostUsd: "0.000140000000" },
   },
   {
+    name: "xAI's cost in ticks",
+    raw: { ...counted, cost_in_usd_ticks: 1_176_500 },
+    read: { input: 1, output: 1, vendorCostUsd: "0.000117650000" },
+  },
+  {
+    name: "ticks that are no amount",
+    raw: { ...counted, cost_in_usd_ticks: -1 },
+    read: { input: 1, output: 1 },
+  },
+  {
     name: "costs whose sum is no number",
     raw: { ...counted, cost: 1e308, is_byok: true, ...upstream(1e308) },
     read: { input: 1, output: 1 },
