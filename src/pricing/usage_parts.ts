@@ -75,7 +75,9 @@ function addInput(parts: Part[], usage: Usage): void {
   const write = tokens(usage.cacheWrite);
   const writeLong = tokens(usage.cacheWriteLong);
   const audio = tokens(usage.audioInput);
-  const image = tokens(usage.imageInput);
+  // Cached images cost what cached text does.
+  const cachedImage = Math.min(tokens(usage.cachedImageInput), read);
+  const image = atLeast0(tokens(usage.imageInput) - cachedImage);
   const total = tokens(usage.input);
   // Audio and images may be inside the cached and written tokens. Where the vendor doesn't say how
   // many, it is as many as the total can't hold otherwise, so that no token is charged twice.

@@ -72,3 +72,15 @@ Deno.test("usage splits into disjoint parts", () => {
     );
   }
 });
+
+Deno.test("cached images are inside images and inside the cache reads", () => {
+  const counts = (usage: Usage) =>
+    Object.fromEntries(partsOf(usage).map((part) => [part.dimension, part.count]));
+  const usage = { input: 1100, cacheRead: 800, imageInput: 1000, output: 0 };
+  assert.deepEqual(counts({ ...usage, cachedImageInput: 800 }), {
+    ...{ input: 100, cacheRead: 800, imageInput: 200 },
+  });
+  assert.deepEqual(counts({ ...usage, cacheRead: 90, cachedImageInput: 0 }), {
+    ...{ input: 10, cacheRead: 90, imageInput: 1000 },
+  });
+});

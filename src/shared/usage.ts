@@ -30,6 +30,8 @@ export interface Usage {
   cachedAudioInput?: number;
   /** Of `input`. */
   imageInput?: number;
+  /** Of `cacheRead`. */
+  cachedImageInput?: number;
   /** The whole output, including reasoning. */
   output: number;
   /** Of `output`. */

@@ -122,6 +122,26 @@ const cases: readonly Case[] = [
   },
   {
     ...openaiResponses,
+    name: "responses: cached images of the image tool",
+    model: "gpt-5-mini",
+    usage: { input_tokens: 20, output_tokens: 10, total_tokens: 30 },
+    answer: {
+      tools: [{ type: "image_generation", model: "gpt-image-2" }],
+      tool_usage: {
+        image_gen: {
+          ...{ input_tokens: 1100, output_tokens: 100, total_tokens: 1200, cached_tokens: 800 },
+          input_tokens_details: { image_tokens: 1000, text_tokens: 100 },
+          cached_tokens_details: { cached_image_tokens: 800, cached_text_tokens: 0 },
+        },
+      },
+    },
+    // 100 of text × 5, 200 of images × 8, 800 from the cache × 2 and 100 drawn × 30 per million.
+    ours: "0.006725000",
+    theirs: "0.000025000",
+    why: "The package reads usage alone, which leaves the tool's tokens out.",
+  },
+  {
+    ...openaiResponses,
     name: "responses: cache writes with both lifetimes",
     model: "gpt-6.1-terra",
     usage: {

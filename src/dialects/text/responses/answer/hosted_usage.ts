@@ -71,6 +71,7 @@ export function imageToolUsage(response: JsonRecord): { model: string; usage: Us
   if (input === 0 && output === 0) return undefined;
   const tool = recordsIn(response.tools).find(({ type }) => type === "image_generation") ?? {};
   const inputDetails = asRecord(images.input_tokens_details);
+  const cachedDetails = asRecord(images.cached_tokens_details);
   const outputDetails = asRecord(images.output_tokens_details);
   return {
     model: asString(tool.model) ?? defaultImageModel,
@@ -79,6 +80,7 @@ export function imageToolUsage(response: JsonRecord): { model: string; usage: Us
       output,
       ...named("cacheRead", count(images.cached_tokens) ?? 0),
       ...named("imageInput", count(inputDetails.image_tokens) ?? 0),
+      ...named("cachedImageInput", count(cachedDetails.cached_image_tokens) ?? 0),
       // Without details all output counts as images.
       imageOutput: count(outputDetails.image_tokens) ?? output,
     },
