@@ -1,7 +1,7 @@
 import type { AnswerPart, CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fold } from "../dialects/kernel/fold.ts";
 import type { PromptUsage } from "../dialects/kernel/prompt_text.ts";
-import { answerMediaTokens } from "../shared/media_estimate.ts";
+import { answerMediaTokens, sealedReasoningTokens } from "../shared/media_estimate.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type {
   BillingBasis,
@@ -245,7 +245,7 @@ export class Meter implements CallMeter {
     const unread = Array<MediaBlock>(this.#unreadMedia).fill(unreadPicture);
     const image = tokensOf(terms.drawingModel ? unread : [...unread, ...this.#mediaIn("image")]);
     const audio = tokensOf(this.#mediaIn("audio"));
-    const written = this.#writtenTokens(parts) + image + audio;
+    const written = this.#writtenTokens(parts) + hiddenTokens(parts) + image + audio;
     const most = terms.maxOutputTokens ?? Infinity;
     const usage: Usage = {
       ...reported,
@@ -288,6 +288,14 @@ export class Meter implements CallMeter {
       return [];
     }
   }
+}
+
+/** Tokens of sealed reasoning, of which a summary is shown or nothing, beyond what is shown. */
+function hiddenTokens(parts: readonly AnswerPart[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.kind !== "reasoning" || !part.opaque) return sum;
+    return sum + Math.max(0, sealedReasoningTokens(part.opaque) - estimateTokens(part.text));
+  }, 0);
 }
 
 interface MediaBlock {

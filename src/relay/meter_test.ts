@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { InteractionStatus, Mode, SettledCall } from "../shared/interaction.ts";
@@ -347,6 +348,28 @@ Deno.test("usage that came before the answer and never again says nothing of its
     finish,
   ]);
   assert.deepEqual([reported.usage?.output, reported.basis], [2, "reported"]);
+});
+
+Deno.test("an estimate counts sealed reasoning by its length, beyond what is shown of it", () => {
+  const thought = (summary: string, dialect: DialectName, chars: number): CanonicalEvent[] => [
+    { type: "block-start", choice: 0, block: 0, content: { kind: "reasoning" } },
+    words(summary),
+    {
+      ...{ type: "block-end", choice: 0, block: 0 },
+      opaque: { dialect, kind: "sealed", value: "A".repeat(chars) },
+    },
+  ];
+  const tokens = (events: CanonicalEvent[], ending: Ending = {}) =>
+    bill([start, ...events], { status: "cancelled", ...ending }).usage?.output;
+  // As recorded: 128 tokens of OpenAI's, and 30 of Anthropic's.
+  assert.equal(tokens(thought("", "responses", 1572)), 128);
+  assert.equal(tokens(thought("", "messages", 688)), 16);
+  assert.equal(tokens(thought(said, "responses", 1572)), 128);
+  assert.equal(tokens(thought(said, "responses", 1060)), 3);
+  assert.equal(tokens(thought("", "generate", 9000)), 0);
+  assert.equal(tokens(thought("", "responses", 90_000), { maxOutputTokens: 500 }), 500);
+  const reported = report({ input: 1, output: 7, reasoning: 4 });
+  assert.equal(tokens([...thought("", "responses", 1572), reported, finish]), 7);
 });
 
 Deno.test("an estimate has no more output than the call can have", () => {

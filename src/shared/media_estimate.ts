@@ -56,6 +56,24 @@ export function answerMediaTokens(
   return tokensOf(kindByType(type, format) === "samples" ? "samples" : "packed", chars);
 }
 
+/**
+ * Base64 characters of sealed reasoning: those around it, at most, and those of each token. OpenAI's,
+ * as recorded: 1,060 for no tokens, 1,164 for 37, 1,316 for 55, 1,572 for 128. Anthropic's signatures
+ * grow with the text of the thinking; its newest model has 688 for 30 tokens.
+ */
+const sealedChars: Readonly<Record<string, { around: number; perToken: number } | undefined>> = {
+  responses: { around: 1060, perToken: 4 },
+  messages: { around: 600, perToken: 16 / 3 },
+};
+
+/** Returns the tokens of reasoning that came sealed in a dialect; 0 if it is too short to tell. */
+export function sealedReasoningTokens(
+  { dialect, value }: { dialect: string; value: string },
+): number {
+  const chars = sealedChars[dialect];
+  return chars ? Math.max(0, Math.floor((value.length - chars.around) / chars.perToken)) : 0;
+}
+
 /** Whether a text is base64, judged by its first 1,000 characters; shorter texts count as words. */
 export function isLongBase64(text: string): boolean {
   if (text.length <= minBase64) return false;
