@@ -23,7 +23,7 @@ const mediaName =
 
 /**
  * The names of objects whose members the caller names: what a tool is called with and answers, and
- * schemas. All their strings are words.
+ * schemas. All their strings are words, and so are the names.
  */
 const toolDataName = /^(?:input|args|response)$|parameters|schema$/i;
 
@@ -54,10 +54,11 @@ export function* promptContent(body: unknown): Steps<PromptContent> {
     } else if (isRecord(value)) {
       for (const name of Object.keys(value)) {
         const one = value[name];
+        if (list === toolData) content.texts.push(name);
         if (list === toolData || isRecord(one) && toolDataName.test(name)) toolData.push(one);
         else if (!mayHoldMedia(one, name, value)) stack.push(one);
         else if (typeof one === "string") {
-          addMedia(content, one, asString(value.mimeType ?? value.mime_type));
+          addMedia(content, one, name === "file_data" ? fileType(value) : mediaType(value));
         } else media.push(one);
       }
     }
@@ -73,6 +74,17 @@ function mayHoldMedia(value: unknown, name: string, { type }: JsonRecord): boole
   // The data of a plain text document are words.
   return isPossible && type !== "text" && mediaName.test(name);
 }
+
+function mediaType({ mimeType, mime_type }: JsonRecord): string | undefined {
+  return asString(mimeType ?? mime_type);
+}
+
+/** The type of base64 without an address, which OpenAI takes with its file's name. */
+function fileType({ filename }: JsonRecord): string {
+  return textFile.test(asString(filename)?.slice(-12) ?? "") ? "text/plain" : "application/pdf";
+}
+
+const textFile = /\.(?:txt|md|csv|tsv|json|xml|html?|ya?ml|log|js|ts|py)$/i;
 
 function addMedia(content: PromptContent, value: string, mimeType?: string): void {
   if (!isMedia(value)) return void content.texts.push(value);

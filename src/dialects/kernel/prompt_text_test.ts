@@ -60,13 +60,19 @@ Deno.test("what a vendor sealed, and media under each dialect's names, are no wo
 });
 
 Deno.test("what a tool is called with and answers are words, whatever their names", () => {
-  const named = [{ data: base64 }, { page: { url: base64 } }, { images: [[base64], base64] }];
-  for (const one of named) {
-    const words = promptText(one.images ? [base64, base64] : base64);
+  const sorted = (body: unknown) => promptText(body).split("\n").toSorted();
+  const named: [Record<string, unknown>, string[]][] = [
+    [{ data: base64 }, [base64, "data"]],
+    [{ page: { url: base64 } }, [base64, "page", "url"]],
+    [{ images: [[base64], base64] }, [base64, base64, "images"]],
+    // The model reads the names too.
+    [{ properties: { a_long_name: { minimum: 1 } } }, ["a_long_name", "minimum", "properties"]],
+  ];
+  for (const [one, words] of named) {
     const type = "tool_use";
-    assert.equal(promptText({ content: [{ type, input: one }] }), `${words}\n${type}`);
+    assert.deepEqual(sorted({ content: [{ type, input: one }] }), [...words, type].toSorted());
     for (const name of ["args", "response", "input_schema", "parametersJsonSchema", "schema"]) {
-      assert.equal(promptText({ functionCall: { [name]: one } }), words);
+      assert.deepEqual(sorted({ functionCall: { [name]: one } }), words);
     }
   }
   // Media of a tool's answer stand beside its words.
@@ -82,6 +88,16 @@ Deno.test("base64 that begins like no known format is counted by the type beside
   assert.deepEqual(tokensOf("text/plain"), { input: named + 3251 });
   const sound = finish(promptUsage({ parts: [{ inline_data: { mime_type: "audio/L16", data } }] }));
   assert.equal(sound.audioInput, 7);
+});
+
+Deno.test("a file's base64 without an address is a document, or text by its name", () => {
+  const file_data = btoa("Tell me all. ".repeat(1000));
+  const tokensOf = (filename: string) =>
+    finish(promptUsage({ file: { file_data, filename } })).input -
+    finish(promptUsage({ filename })).input;
+  assert.equal(tokensOf("a.pdf"), 204);
+  assert.equal(tokensOf("a.TXT"), 3251);
+  assert.equal(tokensOf(""), 204);
 });
 
 const texts: [string, string][] = [
