@@ -291,7 +291,7 @@ const vendorD = [
   row(familyD, "gemini-3.1-flash-lite-image", genaiPackage, ["0.25", "1.5"], {
     image_output: "30",
   }),
-  row(familyD, "gemini-2.5-flash-image", repository("2026-07-22"), ["0.30", "2.5"], {
+  row(familyD25, "gemini-2.5-flash-image", repository("2026-07-22"), ["0.30", "2.5"], {
     image_output: "30",
   }),
 ];

@@ -70,6 +70,21 @@ Deno.test("an operator's prices of two periods stand under a label and an alias"
   assert.equal(rate("2026-12-01T00:00:00Z"), 2_000_000n);
 });
 
+Deno.test("a price that holds on one day alone holds all of it", () => {
+  const day = { valid_from: "2026-12-01", valid_to: "2026-12-01" };
+  const prices = pricesWith(JSON.stringify({ "vendor-b/gpt-x": { input: "1", ...day } }));
+  const isPriced = (at: string) => prices.find("vendor-b", "gpt-x", new Date(at)) !== undefined;
+  const times = ["2026-11-30T23:59:59.999Z", "2026-12-01T00:00:00Z", "2026-12-01T23:59:59.999Z"];
+  assert.deepEqual([...times, "2026-12-02T00:00:00Z"].map(isPriced), [false, true, true, false]);
+});
+
+Deno.test("searches of generation 2.5, which counts one for a prompt, have its price", () => {
+  for (const model of ["pro", "flash", "flash-lite", "flash-image"]) {
+    const row = pricesWith().find("vendor-d", `gemini-2.5-${model}`, now);
+    assert.equal(row?.rates.perWebSearch, 35_000_000_000n, model);
+  }
+});
+
 Deno.test("an operator's two prices of a model from the same day are refused", () => {
   for (const day of [{}, { valid_from: "2026-12-01" }]) {
     const rows = {
