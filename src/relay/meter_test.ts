@@ -5,7 +5,7 @@ import { estimateTokens } from "../shared/token_estimate.ts";
 import type { InteractionStatus, Mode, SettledCall } from "../shared/interaction.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
-import { type BillTerms, Meter, recordBill } from "./meter.ts";
+import { type BillTerms, Meter, plainBill, recordBill } from "./meter.ts";
 
 /** 1 USD per million tokens in, 2 out, 0.1 cached: in pico-dollars per token. */
 const price: PriceRow = {
@@ -37,7 +37,8 @@ const report = (usage: Usage): CanonicalEvent => ({ type: "usage", usage });
 const said = "twelve chars"; // 3 tokens by estimate
 const promptTokens = 100;
 
-interface Ending extends Partial<Pick<BillTerms, "countHosted" | "unreportedSearches">> {
+interface Ending
+  extends Partial<Pick<BillTerms, "countHosted" | "unreportedSearches" | "drawingModel">> {
   status?: InteractionStatus;
   mode?: Mode;
   price?: PriceRow | undefined;
@@ -509,6 +510,38 @@ Deno.test("the vendor's work in an answer is counted where its usage counts less
   assert.deepEqual(usageOf({}), counted);
   assert.deepEqual(usageOf({ webSearches: 1, xSearches: 4 }), { ...counted, xSearches: 4 });
   assert.deepEqual(usageOf({}, []), { input: 9, output: 9 });
+});
+
+Deno.test("a bill that can't be made costs the bound, and nothing with the caller's own key", () => {
+  const counted = { usage: { input: 1, output: 1 }, basis: "reported" } as const;
+  const terms: BillTerms = {
+    ...{ status: "completed", mode: "managed", boundNanos: 7n, vendorCostBelieved: false },
+    ...{ price: {} as PriceRow, priceOf: () => undefined, promptUsage: () => ({ input: 1 }) },
+  };
+  const amounts = (more: Partial<BillTerms> = {}) => {
+    const { basis, costNanos, chargedNanos } = plainBill(counted, { ...terms, ...more });
+    return [basis, costNanos, chargedNanos];
+  };
+  assert.deepEqual(amounts(), ["estimated", 7n, 7n]);
+  assert.deepEqual(amounts({ mode: "stored_key", boundNanos: null }), ["estimated", null, 0n]);
+  assert.deepEqual(amounts({ boundNanos: null }), ["estimated", null, 0n]);
+  assert.deepEqual(amounts({ price, boundNanos: 5000n }), ["reported", 3000n, 3000n]);
+});
+
+Deno.test("pictures that the report leaves out are added to the output of the call", () => {
+  const drawn: CanonicalEvent[] = [
+    {
+      ...{ type: "block-start", choice: 0, block: 0 },
+      content: { kind: "media", media: "image", mimeType: "image/png", id: undefined },
+    },
+    words("iVBORw0KGgo"),
+    report({ input: 1, output: 5 }),
+    finish,
+  ];
+  const { usage } = bill([start, ...drawn], {
+    drawingModel: { model: "d", tokensPerPicture: 100 },
+  });
+  assert.deepEqual([usage?.output, usage?.imageOutput], [105, 100]);
 });
 
 Deno.test("searches that a tool always makes are billed where usage counts fewer", () => {
