@@ -87,11 +87,12 @@ export interface Vendor {
    */
   readonly compacts?: true;
   /**
-   * The vendor's endpoints know only functions and the tools that the vendor runs itself. OpenAI's
-   * other tools (`apply_patch`, `shell`, `namespace`, `tool_search`, custom tools) are functions
-   * there.
+   * `tools`: the vendor's endpoints know only functions and the tools that the vendor runs itself.
+   * OpenAI's other tools (`apply_patch`, `shell`, `namespace`, `tool_search`, custom tools) are
+   * functions there. `fields`: its chat endpoint refuses the fields that OpenRouter added
+   * (`reasoning`, `usage`).
    */
-  readonly lacksExtensions?: true;
+  readonly lacksExtensions?: "tools" | "fields";
   /** What the vendor's lists and clients put before a model's name; calls may do so as well. */
   readonly namePrefix?: string;
   /** Names of its models may begin with another vendor's name, as an aggregator's do. */
@@ -244,7 +245,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-a",
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
-    lacksExtensions: true,
+    lacksExtensions: "tools",
     dialectHeaders: [],
     ownKeyHeaders: ["x-hf-*"],
     operations: {
@@ -264,6 +265,7 @@ const rows: readonly VendorRow[] = [
     dialects: ["chat", "responses"],
     // Its chat endpoint refuses tools together with reasoning on current models.
     translateTo: "responses",
+    lacksExtensions: "fields",
     dialectHeaders: ["openai-*", ...agentHeaders],
     ownKeyHeaders: ["openai-organization", "openai-project"],
     compacts: true,
@@ -324,7 +326,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-g",
     baseUrl: "https://api.x.ai/v1",
     dialects: ["chat", "responses"],
-    lacksExtensions: true,
+    lacksExtensions: "tools",
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,

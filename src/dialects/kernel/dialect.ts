@@ -139,8 +139,8 @@ interface OptionalForms {
    * does.
    */
   asksForSummary?(body: unknown): boolean;
-  /** For a dialect with tools or fields that not all its vendors know: whether a request has any. */
-  hasExtensions?(body: unknown): boolean;
+  /** For a dialect with tools or fields that not all its vendors know: the kinds in a request. */
+  extensionsIn?(body: unknown): readonly ("tools" | "fields")[];
   /** For a dialect that also has an endpoint for such summaries: the dialect as spoken there. */
   readonly compaction?: Dialect;
   /** Set on `compaction`: not every vendor of the dialect has that endpoint. */

@@ -85,7 +85,7 @@ export async function planCall(
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   const { compacts, lacksExtensions, dialects } = request.target.vendor;
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
-    (lacksExtensions && dialect.hasExtensions?.(request.body));
+    (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions));
   if (first === dialect.name && !isEmulated) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));

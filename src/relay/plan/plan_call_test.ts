@@ -160,6 +160,38 @@ Deno.test("chat vendors that are known to lack custom tools get functions, other
   }
 });
 
+Deno.test("fields that OpenRouter added to chat are put into OpenAI's own, others get them", async () => {
+  const messages = [{ role: "user", content: "Go" }];
+  const deps = planDeps();
+  const planned = (vendor: string, more: object) => {
+    const body = { model: "gpt-5-mini", messages, ...more };
+    return planCall(deps, requestOf(body, 1, "managed", { dialect: "chat", vendor }));
+  };
+  const written = async (more: object) => {
+    const { requestText, losses, upstream } = await planned("vendor-b", more);
+    const { model: _, messages: __, ...rest } = JSON.parse(requestText) as Record<string, unknown>;
+    return { ...rest, losses, dialect: upstream.name };
+  };
+  const plain = { losses: [], dialect: "chat" };
+  // any-llm 1.27.0 and inspect-ai 0.3.285 through their providers for OpenRouter.
+  assert.deepEqual(await written({ reasoning: { effort: "low" }, stop: ["END"] }), {
+    ...{ ...plain, reasoning_effort: "low", losses: ["stop"] },
+  });
+  assert.deepEqual(await written({ usage: { include: true } }), plain);
+  assert.deepEqual(await written({ reasoning: { enabled: true } }), {
+    ...{ ...plain, losses: ["reasoning.enabled"] },
+  });
+  const tools = [{ type: "function", function: { name: "find" } }];
+  deps.prices.chatRefuses = () => ["tools_with_reasoning"];
+  const moved = await written({ reasoning: { effort: "low" }, tools });
+  assert.equal(moved.dialect, "responses");
+  for (const vendor of ["vendor-a", "vendor-f", "vendor-g"]) {
+    const plan = await planned(vendor, { reasoning: { effort: "low" } });
+    assert.ok(plan.sameDialect, vendor);
+    assert.match(plan.requestText, /"reasoning":\{"effort":"low"\}/);
+  }
+});
+
 /** Returns a message with a single text in its short form. */
 function plainItem(item: { type: string; role: string; content: { text: string }[] }): object {
   return item.type === "message" ? { role: item.role, content: item.content[0]!.text } : item;

@@ -7,8 +7,8 @@ import { upstreamPath } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import {
+  extensionsIn,
   fallbackField,
-  hasCustomTools,
   readRequest,
   readToolDemand,
   spliceRequest,
@@ -50,7 +50,7 @@ export const chat: Dialect = {
   createStreamEncoder,
   errorFrame,
   toolDemand: readToolDemand,
-  hasExtensions: hasCustomTools,
+  extensionsIn,
   fallbackField,
   usageFlag: {
     isRefusedIn: (refusal) => refusal.includes("stream_options"),

@@ -116,15 +116,26 @@ function firstOf(messages: unknown, ...roles: readonly string[]): LocatedText | 
 }
 
 export function readToolDemand(body: unknown): ToolDemand {
-  const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = asRecord(body);
+  const { tools, functions, reasoning_effort: plain, reasoning }: JsonRecord = asRecord(body);
+  const effort = plain ?? asRecord(reasoning).effort;
   const hasAny = [tools, functions].some((list) => Array.isArray(list) && list.length > 0);
   if (!hasAny) return "none";
   if (typeof effort !== "string") return "tools";
   return effort === "none" ? "tools_alone" : "tools_with_reasoning";
 }
 
+/** Whether a request has OpenAI's custom tools, or fields that OpenRouter added. */
+export function extensionsIn(body: unknown): readonly ("tools" | "fields")[] {
+  const { reasoning, usage } = asRecord(body);
+  const hasFields = reasoning !== undefined || usage !== undefined;
+  return [
+    ...hasCustomTools(body) ? ["tools" as const] : [],
+    ...hasFields ? ["fields" as const] : [],
+  ];
+}
+
 /** Whether a request offers OpenAI's custom tools, or has calls of them. */
-export function hasCustomTools(body: unknown): boolean {
+function hasCustomTools(body: unknown): boolean {
   const { tools, messages } = asRecord(body);
   const isCustom = ({ type }: JsonRecord) => type === "custom";
   return recordsIn(tools).some(isCustom) ||

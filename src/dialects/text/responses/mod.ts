@@ -30,7 +30,7 @@ const create: Dialect = {
   encodeRequest,
   hostedWork,
   asksForSummary,
-  hasExtensions,
+  extensionsIn: (body) => hasExtensions(body) ? ["tools"] : [],
   countHosted: (work) => readHostedUsage({ output: work }, {}),
   upstreamPath,
   promptFields: ["input", "instructions"],
