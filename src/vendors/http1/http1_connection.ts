@@ -68,6 +68,8 @@ export class Http1Connection {
   #readMs = -Infinity;
   /** How long the last read took to handle. */
   #tookMs = 0;
+  /** Why the other side can't be written to any more. */
+  #writeFailure: Error | undefined;
   #isConnected = false;
   #isOver = false;
 
@@ -86,7 +88,7 @@ export class Http1Connection {
 
   /** The last answer allows another request. */
   get keepsOpen(): boolean {
-    return this.#parser.keepsOpen;
+    return this.#writeFailure === undefined && this.#parser.keepsOpen;
   }
 
   /** How many seconds the other side keeps an idle connection; undefined where it doesn't say. */
@@ -178,6 +180,10 @@ export class Http1Connection {
     this.#isConnected = true;
     let failure: unknown;
     socket.on("error", (error: Error) => failure = error);
+    readOnAfterFailedWrites(socket, (error) => {
+      this.#writeFailure ??= error;
+      this.#body = [];
+    });
     socket.on("end", () => {
       this.#parsePart(Infinity);
       // An orderly end completes a body that runs until the connection closes; any other answer is
@@ -187,15 +193,17 @@ export class Http1Connection {
     });
     socket.on("close", () => {
       this.#parsePart(Infinity);
-      this.#fail(failure ?? new ConnectionClosed());
+      this.#fail(this.#writeFailure ?? failure ?? new ConnectionClosed());
     });
   }
 
   /**
-   * Under TLS the runtime reports a reset as an orderly end, but the socket has lost its remote
-   * address by then. Nothing may read `remoteAddress` before, since the socket caches it.
+   * The end that follows a failed write may be a reset, which the system reports once. Under TLS the
+   * runtime reports any reset as an orderly end, but the socket has lost its remote address by then.
+   * Nothing may read `remoteAddress` before, since the socket caches it.
    */
   #isReset(socket: Socket): boolean {
+    if (this.#writeFailure !== undefined) return true;
     return this.#options.target.protocol === "https:" && socket.remoteAddress === undefined;
   }
 
@@ -227,6 +235,7 @@ export class Http1Connection {
       if (socket.writableNeedDrain) return void socket.once("drain", () => this.#writeOn(socket));
       socket.write(this.#body[this.#written++]!);
     }
+    if (this.#writeFailure !== undefined) return;
     this.#body = [];
     this.#handler?.sent();
   }
@@ -301,6 +310,34 @@ export class Http1Connection {
 }
 
 const nothing = new Uint8Array();
+
+type Done = (error?: Error | null) => void;
+
+/**
+ * Makes writes that fail because the other side has closed the connection end nothing, and reports
+ * them to `onFailure`. The runtime would destroy the socket, and with it an answer that came before
+ * the close: a server may refuse a request, and close, while the body is still being sent. The
+ * reading ends by itself.
+ */
+function readOnAfterFailedWrites(socket: Socket, onFailure: (error: Error) => void): void {
+  const { _write: write, _writev: writeMany } = socket;
+  const unlessClosed = (done: Done): Done => (error) => {
+    if (!error || socket.destroyed || !isClosed(error)) return done(error);
+    onFailure(error);
+    done();
+  };
+  const writeOne: Socket["_write"] = (chunk, encoding, done) =>
+    write.call(socket, chunk, encoding, unlessClosed(done));
+  socket._write = writeOne;
+  if (writeMany === undefined) return;
+  const writeAll: NonNullable<Socket["_writev"]> = (chunks, done) =>
+    writeMany.call(socket, chunks, unlessClosed(done));
+  socket._writev = writeAll;
+}
+
+function isClosed(error: Error & { code?: unknown }): boolean {
+  return error.code === "EPIPE" || error.code === "ECONNRESET";
+}
 
 function together(head: string, body: Uint8Array = new Uint8Array()): Uint8Array {
   const bytes = Buffer.allocUnsafe(head.length + body.length);

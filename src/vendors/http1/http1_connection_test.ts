@@ -174,6 +174,36 @@ for (const protocol of ["http:", "https:"] as const) {
   });
 }
 
+for (const protocol of ["http:", "https:"]) {
+  Deno.test(`${protocol} an answer before the end of its request is read, also where the vendor closes at once`, async () => {
+    const early = "HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\n";
+    const refuse = (socket: net.Socket) => {
+      // What nobody has read resets the connection.
+      socket.pause();
+      socket.write("no", () => socket.destroy());
+    };
+    await using vendor = await startVendor(refuse, protocol, early);
+    const connection = connectTo(vendor.port, protocol);
+    const request = { method: "POST", path: "/", headers: {}, keeps: true };
+    const body = Array.from({ length: 100 }, () => new Uint8Array(128 * 1024));
+    let isSent = false;
+    const answer = await new Promise<string>((resolve, error) => {
+      let text = "";
+      connection.send(request, body, {
+        ...{ sending: () => true, sent: () => isSent = true, error },
+        head: (status) => text += `${status} `,
+        data: (piece) => text += new TextDecoder().decode(piece),
+        end: () => resolve(text),
+      });
+    });
+    assert.equal(answer, "413 no");
+    assert.ok(!isSent);
+    await pause(50);
+    assert.ok(!connection.isOpen || !connection.keepsOpen, "it carries no other request");
+    connection.destroy();
+  });
+}
+
 Deno.test("a small request that a socket of TLS has not taken yet leaves no listener on it", async () => {
   const server = tls.createServer({ cert: testCertificate, key: testCertificateKey }, (socket) => {
     socket.on("error", () => {});
