@@ -57,8 +57,9 @@ export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exc
 }
 
 /**
- * A kept connection that the vendor had closed fails within this time. One that breaks later had
- * delivered the request: with a second try the vendor would do, and charge for, the same again.
+ * A kept connection that the vendor had closed fails within this time, and without a byte of an
+ * answer. One that breaks later had delivered the request: with a second try the vendor would do,
+ * and charge for, the same again.
  */
 const staleMs = 5_000;
 /** Cap on the 1xx answers that are skipped; a vendor that sends more isn't going to answer. */
@@ -169,7 +170,8 @@ class Attempt implements RequestHandler, Exchange {
 
   error(error: unknown): void {
     if (this.#isAsking()) {
-      const wasAtWork = this.#deps.clock.monotonicMs() - this.#sentMs > staleMs;
+      const wasAtWork = this.#connection?.hasAnswerBegun === true ||
+        this.#deps.clock.monotonicMs() - this.#sentMs > staleMs;
       const reused = this.#connection?.reused === true && !wasAtWork;
       return this.#fail(failureOf(error, this.#state as Progress, reused));
     }

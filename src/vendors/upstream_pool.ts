@@ -211,6 +211,11 @@ export class Connection {
     return this.freedMs + Math.min(keepMs, vendorsMs);
   }
 
+  /** See `AnswerParser.hasBegun`. */
+  get hasAnswerBegun(): boolean {
+    return this.#http.hasAnswerBegun;
+  }
+
   /** Bytes of a request that the system has not taken yet. */
   get unsentBytes(): number {
     return this.#http.unsentBytes;

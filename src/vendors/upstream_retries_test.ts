@@ -194,6 +194,29 @@ Deno.test("a kept connection that breaks while its vendor is at work is no reaso
     }
   }));
 
+Deno.test("a kept connection that breaks once an answer has begun is no reason to ask twice", () =>
+  withVendor(async ({ vendor, post }) => {
+    for (const begun of ["HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-"]) {
+      await keepConnection({ vendor, post });
+      const before = vendor.requests.length;
+      const calling = post();
+      const exchange = await vendor.next();
+      await exchange.raw(begun);
+      exchange.cut();
+      await rejectsWith(calling, "upstream_unreachable");
+      await turns();
+      assert.equal(vendor.requests.length, before + 1);
+    }
+    // An empty line may belong to the answer before.
+    await keepConnection({ vendor, post });
+    const calling = post();
+    const exchange = await vendor.next();
+    await exchange.raw("\r\n");
+    exchange.cut();
+    await (await vendor.next()).answer(200, "again");
+    assert.equal(await text(await calling), "again");
+  }));
+
 Deno.test("a Retry-After beyond the two seconds is answered at once, within them it is waited for", () =>
   withVendor(async ({ timers, vendor, post }) => {
     const long = post();

@@ -60,6 +60,7 @@ export class AnswerParser {
   #bodyEnd = 0;
   #state: State = "idle";
   #isHead = false;
+  #hasBegun = false;
   #keepsOpen = true;
   #idleSeconds: number | undefined;
   /** Bytes left of the body or chunk. */
@@ -82,6 +83,14 @@ export class AnswerParser {
     this.#state = "head";
     this.#isHead = isHead;
     this.#keepsOpen = true;
+  }
+
+  /**
+   * Whether an interim answer or a part of the answer has come, and not yet all of it: the other
+   * side has the request.
+   */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** Whether the connection may carry another request. */
@@ -157,6 +166,7 @@ export class AnswerParser {
 
   #complete(): void {
     this.#state = "idle";
+    this.#hasBegun = false;
     this.#hand();
     this.#sink.end();
   }
@@ -215,6 +225,8 @@ export class AnswerParser {
 
   #takeHead(bytes: Uint8Array, at: number): number {
     const block = this.#takeBlock(bytes, at);
+    // Empty lines before a status line may belong to the answer before.
+    this.#hasBegun ||= block !== undefined || this.#incompleteBlock!.length > 1;
     if (block === undefined) return bytes.length;
     const head = parseHead(block.text);
     this.#sink.head(head.status, head.headers);

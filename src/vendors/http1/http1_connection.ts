@@ -86,6 +86,11 @@ export class Http1Connection {
     return !this.#isOver && this.#socket?.destroyed === false;
   }
 
+  /** See `AnswerParser.hasBegun`. */
+  get hasAnswerBegun(): boolean {
+    return this.#parser.hasBegun;
+  }
+
   /** The last answer allows another request. */
   get keepsOpen(): boolean {
     return this.#writeFailure === undefined && this.#parser.keepsOpen;
