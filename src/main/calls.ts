@@ -26,6 +26,7 @@ export function createCalls(
       | "publicFetch"
       | "keepAliveMs"
       | "streams"
+      | "answers"
     >
     & {
       newId: () => string;
@@ -52,8 +53,10 @@ export function createCalls(
     keepAliveMs,
     publicFetch,
     streams,
+    /** Bounds the memory of vendors' whole answers (`BODIES_IN_FLIGHT_BYTES`). */
+    answers: gateOf(config),
   };
-  const operations = createOperations({ ...all, answers: gateOf(config) });
+  const operations = createOperations(all);
   const { registry } = deps;
   const vendorFetch = createPublicFetch({
     ...{ clock, lookups },

@@ -42,7 +42,7 @@ import type { PromptTags } from "../shared/prompt_tags.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
-import { AnswerRoom } from "./answer_room.ts";
+import { AnswerRoom } from "../relay/answer_room.ts";
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
 import type { BillingBasis, FinishReason, VendorAttempt } from "../shared/interaction.ts";
 import {
@@ -217,6 +217,9 @@ function withHosted({ bound, hosted }: OperationCall): BoundInput {
   };
 }
 
+/** A larger answer is rejected. */
+const maxAnswerBytes = 96 * 1024 * 1024;
+
 async function executeOperation(
   deps: OperationDeps,
   asked: OperationCall,
@@ -229,7 +232,7 @@ async function executeOperation(
 ): Promise<CallAnswer> {
   const { meter } = call;
   const budgets = requestBudgets(call, isLast);
-  const room = new AnswerRoom(deps.answers, vendorCall.caller);
+  const room = new AnswerRoom(deps.answers, vendorCall.caller, maxAnswerBytes);
   let requests = 0;
   /** Estimates the usage from the request, unless a usage has been reported. */
   const estimate = () => {

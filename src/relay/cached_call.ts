@@ -133,6 +133,8 @@ class Filling {
       return reply;
     }
     const bytes = new AnswerBytes();
+    // A large whole answer is sent in pieces too, but has a length.
+    const isStreamed = reply.headers["content-length"] === undefined;
     const tapped = tapStream(body, {
       piece: (piece) => bytes.add(piece),
       // The bytes are held in memory anyway, and callers that wait for the whole answer must not
@@ -140,7 +142,7 @@ class Filling {
       aheadBytes: maxStoredBytes,
       // The rest of a complete answer is already here.
       readsOn: () => this.#call?.status === "completed",
-      ended: () => Promise.resolve(this.#conclude(reply, true, bytes.whole())),
+      ended: () => Promise.resolve(this.#conclude(reply, isStreamed, bytes.whole())),
       broken: () => this.#fill.abandon(),
     }, signal);
     return { ...reply, body: tapped };

@@ -1,4 +1,5 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
+import type { ByteGate } from "../base/byte_gate.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { QuotedJson } from "../base/quoted_json.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
@@ -83,6 +84,8 @@ export interface RelayDeps extends PipelineDeps, PlanDeps, RoutingDeps {
   targetHealth: TargetHealth;
   storedResponses: StoredResponseCache;
   upstream: Upstream;
+  /** Bounds the memory of whole answers. */
+  answers: ByteGate;
 }
 
 /**

@@ -1,4 +1,5 @@
-import { joinBytes, utf8Text } from "../base/bytes.ts";
+import type { ByteGate } from "../base/byte_gate.ts";
+import { utf8Text } from "../base/bytes.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
@@ -6,8 +7,9 @@ import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
 import { wordsAndMedia } from "../shared/media_estimate.ts";
-import type { UpstreamAnswer, UpstreamBody } from "../vendors/upstream.ts";
+import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
+import { AnswerRoom } from "./answer_room.ts";
 import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
 import { type CallContext, stepFor } from "./call_context.ts";
 import { lossHeader } from "./reply.ts";
@@ -28,7 +30,7 @@ const maxAnswerBytes = 64 * 1024 * 1024;
  * read.
  */
 export async function executeText(
-  deps: VendorCallDeps,
+  deps: VendorCallDeps & { answers: ByteGate },
   exchange: TextExchange,
 ): Promise<CallAnswer> {
   const answer = await callVendor(deps, exchange);
@@ -36,7 +38,12 @@ export async function executeText(
     const type = answer.headers["content-type"] ?? "";
     // A vendor that answers a stream request with JSON sends an error, or can't stream.
     if (exchange.facts.stream && !jsonLabel.test(type)) return streamAnswer(exchange, answer);
-    return await wholeAnswer(exchange, answer);
+    const { caller } = exchange.vendorCall;
+    return await wholeAnswer(
+      exchange,
+      answer,
+      new AnswerRoom(deps.answers, caller, maxAnswerBytes),
+    );
   } catch (thrown) {
     if (thrown instanceof Fault) thrown.vendorRequestId ??= vendorRequestId(answer.headers);
     throw thrown;
@@ -45,15 +52,23 @@ export async function executeText(
 
 /** How much of a whole answer has come, in case it can't be given to the caller. */
 interface Arriving {
-  pieces: Uint8Array[];
+  bytes: Uint8Array;
   /** The meter has the answer's events. */
   isMetered: boolean;
 }
 
-async function wholeAnswer(exchange: TextExchange, answer: UpstreamAnswer): Promise<WholeAnswer> {
-  const arriving: Arriving = { pieces: [], isMetered: false };
+async function wholeAnswer(
+  exchange: TextExchange,
+  answer: UpstreamAnswer,
+  room: AnswerRoom,
+): Promise<WholeAnswer> {
+  const arriving: Arriving = { bytes: new Uint8Array(), isMetered: false };
   try {
-    return await readAnswer(exchange, answer, arriving);
+    const whole = await readAnswer(exchange, answer, arriving, room);
+    // Whoever reads what a stream was requested for tells by the body's form whether it is one.
+    return exchange.facts.stream
+      ? whole
+      : { ...whole, ...room.handOver(whole.body, whole.headers) };
   } catch (thrown) {
     const { upstream: dialect, quirks } = exchange.plan;
     // The vendor charges for it even if the caller can't get it.
@@ -61,6 +76,8 @@ async function wholeAnswer(exchange: TextExchange, answer: UpstreamAnswer): Prom
       meterUnread(exchange.call.meter, textOf(arriving), { dialect, quirks });
     }
     throw thrown;
+  } finally {
+    room.leave();
   }
 }
 
@@ -68,11 +85,11 @@ async function readAnswer(
   exchange: TextExchange,
   answer: UpstreamAnswer,
   arriving: Arriving,
-): Promise<WholeAnswer> {
+  room: AnswerRoom,
+): Promise<WholeAnswer & { body: string | Uint8Array }> {
   const { vendorCall, plan, call } = exchange;
-  await readPieces(answer.body, arriving.pieces);
-  const bytes = joinBytes(arriving.pieces);
-  arriving.pieces = [bytes];
+  const bytes = await room.read(answer, (came) => arriving.bytes = came);
+  arriving.bytes = bytes;
   call.answered();
   const { caller } = vendorCall;
   const step = stepFor(bytes.length, caller);
@@ -105,27 +122,9 @@ async function readAnswer(
   };
 }
 
-/** Fills `pieces` as they come, so that they are there even if the rest never comes. */
-function readPieces(body: UpstreamBody, pieces: Uint8Array[]): Promise<void> {
-  let length = 0;
-  return new Promise((resolve, reject) =>
-    body.onData({
-      data(piece) {
-        length += piece.length;
-        pieces.push(piece);
-        if (length <= maxAnswerBytes) return;
-        const note = `The vendor's answer is larger than ${maxAnswerBytes} bytes`;
-        throw new Fault("upstream_invalid_response", { note });
-      },
-      end: resolve,
-      error: reject,
-    })
-  );
-}
-
-function textOf({ pieces }: Arriving): string {
+function textOf({ bytes }: Arriving): string {
   try {
-    return new TextDecoder().decode(joinBytes(pieces));
+    return new TextDecoder().decode(bytes);
   } catch {
     return "";
   }

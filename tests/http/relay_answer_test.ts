@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { pause } from "../support/raw_connection.ts";
 import { Random } from "../support/random.ts";
 import { gzipSync } from "node:zlib";
 import { securityHeaders } from "../support/scenarios.ts";
@@ -241,6 +242,30 @@ Deno.test("a vendor that answers a stream's request with a whole answer is passe
   assert.equal(response.headers.get("content-type"), "application/json");
   assert.deepEqual(await response.json(), wholeAnswer);
   assert.equal((await service().row(response.headers.get("x-transaction-id"))).total_tokens, 15);
+});
+
+Deno.test("large whole answers that nobody reads stay with their vendors, and all come once they are read", async () => {
+  // More than the system holds for a reader.
+  const content = "y".repeat(12 * 1024 * 1024);
+  const text = JSON.stringify({
+    ...wholeAnswer,
+    choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+  });
+  const answered: Response[] = [];
+  const calls = Array.from({ length: 5 }, async () => {
+    const { response } = await service().call((exchange) => exchange.answer(200, text));
+    answered.push(response);
+    return response;
+  });
+  await Promise.race(calls);
+  await pause(2_000);
+  assert.ok(answered.length <= 2, `${answered.length} of 5 answers are in memory`);
+  const lengths = calls.map(async (call) => (await (await call).arrayBuffer()).byteLength);
+  assert.deepEqual(await Promise.all(lengths), calls.map(() => text.length));
+  for (const { headers } of answered) {
+    assert.equal(headers.get("content-length"), String(text.length));
+    assert.equal((await service().row(headers.get("x-transaction-id"))).status, "completed");
+  }
 });
 
 function pieces(bytes: Uint8Array, size: number): Uint8Array[] {

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createByteGate } from "../base/byte_gate.ts";
 import { freeBytes } from "../base/byte_room.ts";
-import type { CallContext } from "../relay/call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import type { BodyHandlers } from "../vendors/upstream_body.ts";
 import { AnswerRoom } from "./answer_room.ts";
@@ -47,7 +47,7 @@ function setUp(onDisconnect: "cancel" | "continue" = "cancel") {
   const room = new AnswerRoom(gate, {
     principal: { account: { id: 1 }, key: { onDisconnect } },
     signal: caller.signal,
-  } as unknown as CallContext);
+  } as unknown as CallContext, 96 * mebibyte);
   /** Reads an answer of one MiB. */
   const readOne = async () => {
     const body = new TestBody(mebibyte);

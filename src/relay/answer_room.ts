@@ -2,13 +2,11 @@ import { Buffer } from "node:buffer";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { MemoryPermit } from "../base/byte_room.ts";
 import { joinAndFree, joinBytes } from "../base/bytes.ts";
-import type { CallContext } from "../relay/call_context.ts";
-import type { Reply } from "../relay/reply.ts";
+import type { CallContext } from "./call_context.ts";
+import type { Reply } from "./reply.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 
-/** Larger answers are rejected. */
-const maxAnswerBytes = 96 * 1024 * 1024;
 /** Bytes per piece of a reply, or UTF-16 units of text. */
 const pieceBytes = 64 * 1024;
 
@@ -16,6 +14,7 @@ const pieceBytes = 64 * 1024;
 export class AnswerRoom {
   readonly #gate: ByteGate;
   readonly #caller: CallContext;
+  readonly #maxBytes: number;
   /** A single permit for all answers: a call must not wait for memory that it holds itself. */
   #permit: MemoryPermit | undefined;
   #isReplys = false;
@@ -23,9 +22,11 @@ export class AnswerRoom {
   /** The number of answers that have begun and not ended. */
   #halfRead = 0;
 
-  constructor(gate: ByteGate, caller: CallContext) {
+  /** An answer of more than `maxBytes` is rejected. */
+  constructor(gate: ByteGate, caller: CallContext, maxBytes: number) {
     this.#gate = gate;
     this.#caller = caller;
+    this.#maxBytes = maxBytes;
   }
 
   /** Bytes read so far. */
@@ -109,8 +110,8 @@ export class AnswerRoom {
         length += piece.length;
         this.#bytes += piece.length;
         pieces.push(piece);
-        if (length > maxAnswerBytes) {
-          const note = `The vendor's answer is larger than ${maxAnswerBytes} bytes`;
+        if (length > this.#maxBytes) {
+          const note = `The vendor's answer is larger than ${this.#maxBytes} bytes`;
           throw unreadableAnswer(note);
         }
         const waiting = permit.take(piece.length);
