@@ -12,7 +12,8 @@ export type EndReason =
   | "too_large"
   | "full"
   | "peer_full"
-  | "made_room";
+  | "made_room"
+  | "stopping";
 
 /** Where connection events are reported. */
 export interface ConnectionListeners {
@@ -38,6 +39,7 @@ const explained: Readonly<Record<EndReason, string>> = {
   full: "connections refused: the limit of open connections is reached (CONNECTIONS_MAX)",
   peer_full: "connections refused: their address has reached its limit (CONNECTIONS_PER_PEER_MAX)",
   made_room: "connections without a request ended to make room for new ones",
+  stopping: "connections ended: their calls took longer than a stop waits for",
 };
 
 /** Counts connection events, and logs them without letting callers flood the log. */

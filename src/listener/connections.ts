@@ -283,8 +283,13 @@ export class Connections {
     }
   }
 
+  /** Ends all connections, and reports those with a call under way. */
   endAll(): void {
-    for (const socket of this.#held.keys()) socket.destroy();
+    for (const { connection, isWorking, peer, socket } of this.#held.values()) {
+      if (connection.isBusy || isWorking) this.#deps.events.ended("stopping", peer);
+      socket.destroy();
+    }
+    this.#deps.events.write();
   }
 
   /** Call it when all connections have closed; resolves when their answers have, too. */

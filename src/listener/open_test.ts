@@ -511,8 +511,16 @@ Deno.test("a drain that cuts requests off resolves when the answers of all have 
   const callers = await Promise.all(Array.from({ length: 20 }, () => dial(listener.port)));
   for (const caller of callers) await caller.send(get);
   await begun.promise;
+  const idle = await dial(listener.port);
+  const logged: unknown[] = [];
+  const warn = (_line: string, fields: unknown) => logged.push(fields);
+  const ended: string[] = [];
+  listener.setListeners({ ...listenersOf(ended), log: { info() {}, warn, error() {} } });
   await listener.drain(0);
   assert.equal(underWay, 0);
+  assert.deepEqual(ended, Array(20).fill("stopping"), "those without a request aren't reported");
+  assert.deepEqual(logged, [{ reason: "stopping", connections: 20, last_peer: "127.0.0.1" }]);
+  idle[Symbol.dispose]();
   for (const caller of callers) caller[Symbol.dispose]();
 });
 

@@ -84,6 +84,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "connections refused: their address has reached its limit (CONNECTIONS_PER_PEER_MAX)":
     "connections.peer_full",
   "connections without a request ended to make room for new ones": "connections.made_room",
+  "connections ended: their calls took longer than a stop waits for": "connections.stopping",
   "log lines were dropped: standard output could not be written": "log.lines_dropped",
   "recovered the journal and leases of the last run": "journal.recovered",
   "this DATA_DIR is a copy: its journal is recovered as well": "journal.copied",
