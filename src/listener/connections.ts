@@ -26,6 +26,8 @@ class Held {
   upgraded: OpenSocket | "opening" | undefined;
   /** A call of its WebSocket is under way. */
   isWorking = false;
+  /** It was ended for taking too long, and may still be told so. */
+  isOverdue = false;
   /** At the last `endWaiting` it had no request and had not just been used. */
   hasRested = false;
   /** Requests that were sent before the one under way was answered (pipelining), in their order. */
@@ -306,7 +308,7 @@ export class Connections {
     this.#checkedMs = this.#deps.clock.monotonicMs();
     for (const held of this.#held.values()) {
       const { connection, socket } = held;
-      if (connection.isRefused && !connection.isBusy) continue;
+      if (held.isOverdue || (connection.isRefused && !connection.isBusy)) continue;
       if (held.upgraded !== undefined) {
         if (connection.isReaderStalled(socket, nowMs)) this.#endOverdue(held, "unread");
         else if (held.upgraded !== "opening") held.upgraded.check(nowMs);
@@ -359,6 +361,7 @@ export class Connections {
 
   #endOverdue(held: Held, overdue: Overdue): void {
     const { connection, socket, peer } = held;
+    held.isOverdue = true;
     if (overdue !== "idle") this.#deps.events.ended(overdue, peer);
     const getsAnswer = (overdue === "slow_head" && connection.hasHeadBegun) ||
       (overdue === "slow_body" && connection.isAnswerable);

@@ -108,6 +108,8 @@ Deno.test("bodies that stall or drip get a 408; one that makes progress is not c
     async (request) => new Response(`${(await request.text()).length}`),
     bodyLimits,
   );
+  const ended: string[] = [];
+  listener.setListeners(listenersOf(ended));
   using silent = await dial(listener.port);
   using dripping = await dial(listener.port);
   using honest = await dial(listener.port);
@@ -125,6 +127,7 @@ Deno.test("bodies that stall or drip get a 408; one that makes progress is not c
   await sending;
   await uploading;
   assert.match(await honest.piece(), /^HTTP\/1\.1 200 .*60000$/s);
+  assert.deepEqual(ended, ["slow_body", "slow_body"], "each once");
   await listener.drain(1000);
 });
 
