@@ -87,14 +87,17 @@ function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: Interaction
       <td class="nowrap">
         <a class="row-link" href={`${listPath}/${row.transactionId}`}>
           <RowTime at={row.createdAt} now={now} />
-          <span class="visually-hidden">{`, ${exactTime(row.createdAt)}, ${row.model}`}</span>
+          <span class="visually-hidden">
+            {`, ${exactTime(row.createdAt)}, ${vendor}/${row.model}`}
+          </span>
         </a>
       </td>
       <td title={row.errorCode ?? meaning}>
         <Badge tone={tone}>{status}</Badge>
       </td>
       <td title={`${vendor}/${row.model}`}>
-        {row.model} <span class="muted">{vendor}</span>
+        <span class="muted">{`${vendor}/`}</span>
+        {row.model}
       </td>
       <Names names={[row.app, row.flow]} />
       <Names names={[row.userId, row.sessionId]} />

@@ -2,13 +2,30 @@ import assert from "@std/assert";
 import { interactionRow } from "../../../../tests/support/interaction_row.ts";
 import { Rows } from "./list_table.tsx";
 
+const vendors = new Map([["vendor-b", "openai"]]);
+
+Deno.test("a row names the model as other pages do", () => {
+  const row = interactionRow("call-1", { vendor: "vendor-b", model: "gpt-5-mini" });
+  const html = String(<Rows rows={[row]} now={row.createdAt} vendors={vendors} />);
+  const cell = /<td title="openai\/gpt-5-mini">(.*?)<\/td>/.exec(html)?.[1];
+  assert.equal(cell?.replace(/<[^>]*>/g, ""), "openai/gpt-5-mini");
+});
+
 Deno.test("a row's link says which call it opens, not only how long ago that was", () => {
   const now = new Date("2026-11-21T12:00:00Z");
   const linkAt = (createdAt: string) => {
-    const row = interactionRow("call-1", { createdAt: new Date(createdAt), model: "gpt-5-mini" });
-    const html = String(<Rows rows={[row]} now={now} vendors={new Map()} />);
+    const row = interactionRow("call-1", {
+      ...{ createdAt: new Date(createdAt), vendor: "vendor-b", model: "gpt-5-mini" },
+    });
+    const html = String(<Rows rows={[row]} now={now} vendors={vendors} />);
     return /<a class="row-link"[^>]*>(.*?)<\/a>/.exec(html)?.[1]?.replace(/<[^>]*>/g, "");
   };
-  assert.equal(linkAt("2026-11-21T09:00:00Z"), "3 hours ago, 21 Nov 2026, 09:00 UTC, gpt-5-mini");
-  assert.equal(linkAt("2026-11-21T11:59:58Z"), "11:59:58, 21 Nov 2026, 11:59 UTC, gpt-5-mini");
+  assert.equal(
+    linkAt("2026-11-21T09:00:00Z"),
+    "3 hours ago, 21 Nov 2026, 09:00 UTC, openai/gpt-5-mini",
+  );
+  assert.equal(
+    linkAt("2026-11-21T11:59:58Z"),
+    "11:59:58, 21 Nov 2026, 11:59 UTC, openai/gpt-5-mini",
+  );
 });
