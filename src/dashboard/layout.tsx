@@ -7,8 +7,10 @@ import { mayAs } from "../people/person.ts";
 import type { Session } from "../people/session.ts";
 
 /** A whole HTML document with its stylesheets and scripts. */
-function Document({ title, assets, class: className, sheet, scripts, children }: {
+function Document({ title, policy, assets, class: className, sheet, scripts, children }: {
   title: string;
+  /** What the page forbids in addition to the response's content security policy. */
+  policy: string;
   assets: Assets;
   class: string;
   sheet?: SheetName | undefined;
@@ -19,6 +21,7 @@ function Document({ title, assets, class: className, sheet, scripts, children }:
     <html lang="en">
       <head>
         <meta charset="utf-8" />
+        <meta http-equiv="Content-Security-Policy" content={policy} />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · Demeter`}</title>
@@ -62,6 +65,7 @@ export function SignedIn({ frame, session, csrf, notice, assets, children }: {
   return (
     <Document
       title={frame.tab === undefined ? frame.title : `${frame.tab} · ${frame.title}`}
+      policy="base-uri 'none'; form-action 'self'"
       assets={assets}
       class="app"
       sheet={sheetOf(frame.section)}
@@ -100,7 +104,8 @@ export function Card(
   { title, assets, children }: { title: string; assets: Assets; children?: Child },
 ) {
   return (
-    <Document title={title} assets={assets} class="card-page">
+    // The form that starts a sign-in leads to the identity provider, and from there anywhere.
+    <Document title={title} policy="base-uri 'none'" assets={assets} class="card-page">
       <main class="card">
         <Brand />
         <h1>{title}</h1>

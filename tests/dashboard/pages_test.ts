@@ -31,6 +31,11 @@ Deno.test("pages carry the security headers, and nothing that the policy forbids
     const { headers, text } = await owner.get(path);
     assert.equal(headers.get("content-security-policy"), "default-src 'self'", path);
     assert.equal(headers.get("cache-control"), "no-store", path);
+    const policy = path.endsWith("/none")
+      ? "base-uri 'none'"
+      : "base-uri 'none'; form-action 'self'";
+    const inPage = /<meta http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(text)?.[1];
+    assert.equal(inPage?.replaceAll("&#39;", "'"), policy, path);
     assert.ok(!/\sstyle=|\son\w+=|<style|src="data:|<script>/.test(text), path);
     for (const [, address] of text.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)) {
       const asset = await owner.get(address!);
