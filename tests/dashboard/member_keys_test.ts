@@ -97,6 +97,31 @@ Deno.test("rotating an owner's key gives a member no key that erases", async () 
   assert.equal((await erase(/id="key-value">([^<]+)</.exec(text)![1]!)).status, 403);
 });
 
+Deno.test("a member revokes an owner's key that calls, but none that administers", async () => {
+  const owner = await world().owner();
+  const { browser } = await join("member");
+  const keys = "/dashboard/keys";
+  const admin = await makeKey(owner, { access: "some", scope: "admin", expires: "never" });
+  const page = `${keys}/${admin.id}`;
+  assert.ok(!(await browser.get(keys)).text.includes(`${page}/revoke`), "no link");
+  assert.equal((await browser.get(`${page}/revoke`)).location, page);
+  assert.ok(!(await browser.get(page)).text.includes("cap_day"), "no form");
+  for (
+    const [path, fields] of [[page, { name: "x", cap_day: "0" }], [`${page}/revoke`, {}]] as const
+  ) {
+    const refused = await browser.submit(keys, path, fields);
+    assert.equal(refused.status, 403, path);
+    assert.match(refused.text, /ask an owner/);
+  }
+  const list = () => ask(admin.key, "GET", "/api/v1/admin/keys");
+  assert.equal((await list()).status, 200);
+  const calling = await makeKey(owner, { access: "all", expires: "never" });
+  await browser.submit(`${keys}/${calling.id}/revoke`, `${keys}/${calling.id}/revoke`, {});
+  assert.equal((await call(calling.key)).status, 401);
+  await owner.submit(`${page}/revoke`, `${page}/revoke`, {});
+  assert.equal((await list()).status, 401);
+});
+
 Deno.test("an owner's key erases, and each erasure by API stands in the audit log", async () => {
   const owner = await world().owner();
   const { key, id } = await makeKey(owner, { access: "all", expires: "never" });

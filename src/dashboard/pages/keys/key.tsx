@@ -9,7 +9,7 @@ import { Badge, CopyButton, Fact, PostForm, Time } from "../../components.tsx";
 import { FormButtons, type Shown, TextField } from "../../fields.tsx";
 import type { FieldErrors } from "../../faults.ts";
 import { type KeySpend, keySpend } from "../../key_spend.ts";
-import { findKey, inUse, mayRotate, noLongerInUse, states } from "./keys.tsx";
+import { findKey, inUse, mayChange, mayRotate, noLongerInUse, ownersKey, states } from "./keys.tsx";
 import { cap } from "./new_key_form.tsx";
 import { readKeyChange, shownField } from "./read_new_key.ts";
 
@@ -22,6 +22,7 @@ export function oneKeyRoutes(app: Routes, ctx: PageContext): void {
   app.post("/dashboard/keys/:id", "member", async (form, request) => {
     const key = await findKey(ctx, request);
     if (!inUse(keyState(key, request.now))) return noLongerInUse(key);
+    if (!mayChange(key, request)) return ownersKey(key.name);
     const { wanted, fieldErrors } = readKeyChange(form, key);
     if (!wanted) {
       const shown = await keyPage(ctx, request, key, form.values(), fieldErrors);
@@ -60,12 +61,13 @@ async function keyPage(
   fieldErrors: FieldErrors,
 ): Promise<Page> {
   const spent = await keySpend(ctx.spend, [key], request.now);
-  const isUsable = inUse(keyState(key, request.now)) && request.may("member");
+  const isChangeable = inUse(keyState(key, request.now)) && request.may("member") &&
+    mayChange(key, request);
   return {
     title: key.name,
     section: "keys",
     lead: `${key.prefix}…`,
-    action: isUsable
+    action: isChangeable
       ? (
         <div class="buttons">
           {!key.isReplaced && mayRotate(key, request)
@@ -83,7 +85,7 @@ async function keyPage(
           vendors={ctx.vendorNames}
           now={request.now}
         />
-        {isUsable
+        {isChangeable
           ? (
             <PostForm action={`/dashboard/keys/${key.id}`} csrf={request.csrf} class="form">
               <h2>Name and caps</h2>

@@ -1,3 +1,4 @@
+import { adminScope } from "../../../../contracts/kernel/contract.ts";
 import type { ApiKey } from "../../../keys/api_key.ts";
 import { mintKey } from "../../../keys/credential.ts";
 import { grantText } from "../../../keys/key_audit.ts";
@@ -53,6 +54,7 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
     find: (request) => findKey(ctx, request),
     consequence: revocation,
     async act(key, request) {
+      if (!mayChange(key, request)) return ownersKey("Revoke key");
       const note = request.note("api_key.revoked", key.name, `${key.prefix}…`);
       const isRevoked = await ctx.keys.revoke(request.accountId, key.id, note);
       ctx.keysChanged([key.id]);
@@ -65,13 +67,13 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
   app.get("/dashboard/keys/:id/rotate", "member", async (request) => {
     const key = await findKey(ctx, request);
     if (!isReplaceable(key, request)) return redirect(`/dashboard/keys/${key.id}`);
-    if (!mayRotate(key, request)) return ownersKey;
+    if (!mayRotate(key, request)) return ownersKey("Rotate key");
     return { title: "Rotate key", section: "keys", body: rotateForm(key, request) };
   });
   app.post("/dashboard/keys/:id/rotate", "member", async (form, request) => {
     const key = await findKey(ctx, request);
     if (!isReplaceable(key, request)) return noLongerInUse(key);
-    if (!mayRotate(key, request)) return ownersKey;
+    if (!mayRotate(key, request)) return ownersKey("Rotate key");
     const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
     return await rotate(ctx, request, key, overlap.ms);
   });
@@ -180,20 +182,31 @@ export function mayRotate({ scopes }: Pick<KeyRow, "scopes">, request: PageReque
   return request.may("owner") || !requiresOwner(scopes);
 }
 
-const ownersKey: Page = {
-  title: "Rotate key",
-  section: "keys",
-  status: 403,
-  body: (
-    <div class="panel">
-      <p>
-        This key has scopes that only an owner can grant, to erase data or to administer the
-        service: ask an owner to rotate it, or create a key of your own.
-      </p>
-      <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
-    </div>
-  ),
-};
+/**
+ * Whether the person may change or revoke the key. Members may stop any key that makes calls, which
+ * may have leaked, but not one that administers the service.
+ */
+export function mayChange({ scopes }: Pick<KeyRow, "scopes">, request: PageRequest): boolean {
+  return request.may("owner") || !scopes.includes(adminScope);
+}
+
+/** The answer to a member for a key that takes an owner. */
+export function ownersKey(title: string): Page {
+  return {
+    title,
+    section: "keys",
+    status: 403,
+    body: (
+      <div class="panel">
+        <p>
+          This key has scopes that only an owner can grant, to erase data or to administer the
+          service: ask an owner, or create a key of your own.
+        </p>
+        <LinkLine href="/dashboard/keys">Back to the keys</LinkLine>
+      </div>
+    ),
+  };
+}
 
 async function rotate(
   ctx: PageContext,
@@ -357,7 +370,9 @@ function KeyLine({ row, spent, request, vendors }: Omit<ShownKeys, "spent"> & {
       {request.may("member")
         ? (
           <td class="actions">
-            {inUse(state) ? <KeyActions row={row} request={request} /> : null}
+            {inUse(state) && mayChange(row, request)
+              ? <KeyActions row={row} request={request} />
+              : null}
           </td>
         )
         : null}
@@ -408,8 +423,11 @@ function KeyActions({ row, request }: { row: KeyRow; request: PageRequest }) {
   );
 }
 
-function revocation(key: KeyRow, { now }: PageRequest) {
-  if (!inUse(keyState(key, now))) return redirect(`/dashboard/keys/${key.id}`);
+function revocation(key: KeyRow, request: PageRequest) {
+  const { now } = request;
+  if (!inUse(keyState(key, now)) || !mayChange(key, request)) {
+    return redirect(`/dashboard/keys/${key.id}`);
+  }
   return (
     <>
       <p>
