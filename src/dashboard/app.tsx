@@ -92,6 +92,7 @@ export function createDashboard(deps: DashboardDeps): Hono {
     limitRoutes(routes, ctx);
     retentionRoutes(routes, ctx);
     auditRoutes(routes, ctx);
+    routes.leadBack();
   } else {
     signInOff(app, ctx);
   }

@@ -163,7 +163,28 @@ Deno.test("every page and form of the dashboard stands in the table of roles", (
     .filter(({ method, path }) => method !== "ALL" && /^\/dashboard(?!\/\*)/.test(path))
     .map(({ method, path }) => `${method} ${path.slice("/dashboard".length)}`);
   const listed = each([...open, ...Object.values(table).flat()]);
-  assert.deepEqual(mounted.toSorted(), listed.toSorted());
+  assert.deepEqual(mounted.toSorted(), [...listed, ...pagesOfForms(listed)].toSorted());
+});
+
+/** Returns a GET for the address of each form that has no page of its own. */
+function pagesOfForms(listed: readonly string[]): string[] {
+  return listed.filter((route) => route.startsWith("POST "))
+    .map((route) => route.replace("POST", "GET"))
+    .filter((route) => !listed.includes(route));
+}
+
+Deno.test("the address of a form, where it is shown when it was refused, leads to its page", async () => {
+  const listed = each(Object.values(table).flat());
+  const pages = listed.filter((route) => route.startsWith("GET ")).map((route) =>
+    route.slice("GET ".length).replaceAll(/:\w+/g, "x")
+  );
+  for (const route of pagesOfForms(listed)) {
+    const { status, text } = await answerTo(route, "owner");
+    assert.equal(status, 303, route);
+    assert.ok(text === "/dashboard" || pages.includes(text.slice("/dashboard".length)), text);
+  }
+  const { text } = await answerTo("GET /settings/vendor-keys/:vendor/test", undefined);
+  assert.equal(text, "/dashboard/settings/vendor-keys");
 });
 
 Deno.test("a page or form is refused below its role, and to whoever is not signed in", async () => {

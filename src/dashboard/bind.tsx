@@ -178,14 +178,38 @@ function unstorableIn(form: Form): Fault | undefined {
 export interface Routes {
   get(path: string, ...shown: ArgumentsOf<typeof page>): void;
   post(path: string, ...done: ArgumentsOf<typeof action>): void;
+  /**
+   * Redirects a GET for a form's address that has no page to the page above it: a refused form is
+   * shown at that address, where people reload and bookmark it. To be called after all others.
+   */
+  leadBack(): void;
 }
 
 type ArgumentsOf<F> = F extends (ctx: PageContext, ...rest: infer Rest) => Handler ? Rest : never;
 
 export function createRoutes(app: Hono, ctx: PageContext): Routes {
+  const pages = new Set<string>();
+  const forms = new Set<string>();
   return {
-    get: (path, ...shown) => void app.get(path, page(ctx, ...shown)),
-    post: (path, ...done) => void app.post(path, action(ctx, ...done)),
+    get: (path, ...shown) => {
+      pages.add(path);
+      app.get(path, page(ctx, ...shown));
+    },
+    post: (path, ...done) => {
+      forms.add(path);
+      app.post(path, action(ctx, ...done));
+    },
+    leadBack: () => {
+      for (const path of forms) {
+        if (pages.has(path)) continue;
+        const segments = path.split("/");
+        while (segments.length > 2 && !pages.has(segments.join("/"))) segments.pop();
+        app.get(
+          path,
+          ({ req, redirect }) => redirect(req.path.split("/", segments.length).join("/"), 303),
+        );
+      }
+    },
   };
 }
 
