@@ -6,8 +6,8 @@ import { allLooks } from "./chromium.ts";
 const widths = allLooks ? [320, 360, 390, 768, 961, 1024, 1280, 1600] : [360, 768, 961];
 
 /**
- * Whatever can be pressed is within the screen, and within its table's part that is shown; a table
- * that is wider than its place shows that there is more; no text runs into the next cell; the
+ * Whatever can be pressed is within the screen, and within its table's part that is shown; only on
+ * phones and among a chart's figures is a table wider than its place, which shows that there is more; no text runs into the next cell; the
  * page itself never scrolls sideways.
  * `where` names the page in what is given back: all that is otherwise.
  */
@@ -50,6 +50,9 @@ const findProblems = `function () {
   }
   for (const table of document.querySelectorAll(".table")) {
     if (table.scrollWidth <= table.clientWidth + 1) continue;
+    if (right > 760 && !table.closest(".figures")) {
+      problems.push("scrolls sideways: " + table.getAttribute("aria-label"));
+    }
     const style = getComputedStyle(table);
     if (!/gradient/.test(style.backgroundImage)) {
       problems.push("no cue: " + table.getAttribute("aria-label"));

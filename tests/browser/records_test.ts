@@ -195,6 +195,8 @@ Deno.test("actions cast a shadow only over cells that scroll behind them", async
   await page.goto(`${service.baseUrl}/dashboard/keys`);
   assert.equal(await shadow(), false, "nothing scrolls");
   await page.setViewportSize({ width: 780, height: 900 });
+  // Usual keys fit.
+  await page.evaluate(`document.querySelector("table").style.minWidth = "1000px"`);
   await scrollTo(0);
   assert.equal(await shadow(), true, "cells lie behind");
   await scrollTo(9_999);

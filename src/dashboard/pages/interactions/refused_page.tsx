@@ -241,7 +241,8 @@ async function refusedPage(ctx: PageContext, request: PageRequest) {
   };
 }
 
-const head = ["Time", "Code", "Field", "API key", "Model", "Endpoint", "X-Request-ID"];
+const endpointColumn = { title: "Endpoint", class: "fold" };
+const head = ["Time", "Code", "Field", "API key", "Model", endpointColumn, "X-Request-ID"];
 
 /** A table of refused requests: why they were refused, and with which key. */
 export function RefusedTable({ rows, names, now, csv }: {
@@ -271,7 +272,7 @@ function RefusedLine(
       <td class="breaks">{row.param === undefined ? <Dash /> : <code>{row.param}</code>}</td>
       <td class="breaks">{names.get(row.apiKeyId) ?? row.apiKeyId}</td>
       <td class="breaks breaks-late">{row.model ?? <Dash />}</td>
-      <td class="breaks breaks-late">{breakingAtSlashes(row.endpoint)}</td>
+      <td class="breaks breaks-late fold">{breakingAtSlashes(row.endpoint)}</td>
       <td class="breaks breaks-late">
         <code>{row.requestId}</code>
       </td>

@@ -72,7 +72,7 @@ export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
             <td class="number">{usd(sums.costNanos)}</td>
             <td class="share">{share(sums.costNanos, total.costNanos)}</td>
             <td class="number">{count(sums.calls)}</td>
-            {columns.slice(3).map(() => <td class="number muted">–</td>)}
+            {columns.slice(3).map((column) => <td class={`${column.class} muted`}>–</td>)}
           </tr>
         ))}
       </Table>
@@ -89,13 +89,13 @@ const head: readonly Column[] = [
   { title: "Share" },
   numberColumn("Requests"),
   numberColumn("Errors"),
-  numberColumn("p50"),
+  { title: "p50", class: "number fold-first" },
   numberColumn("p95"),
-  numberColumn("p99"),
+  { title: "p99", class: "number fold-first" },
   numberColumn("Input"),
-  numberColumn("Cached"),
+  { title: "Cached", class: "number fold-next" },
   numberColumn("Output"),
-  numberColumn("Reasoning"),
+  { title: "Reasoning", class: "number fold-next" },
 ];
 
 function SumCells(
@@ -110,14 +110,22 @@ function SumCells(
       <td class="number">{count(sums.calls)}</td>
       <td class="number" title={counted(errors, "call")}>{percent(errors, sums.calls)}</td>
       {hasLatency
-        ? [0.5, 0.95, 0.99].map((one) => <td class="number">{duration(latency.percentile(one))}
-        </td>)
+        ? [0.5, 0.95, 0.99].map((one) => (
+          <td class={one === 0.95 ? "number" : "number fold-first"}>
+            {duration(latency.percentile(one))}
+          </td>
+        ))
         : null}
-      {[sums.inputTokens, sums.cacheReadTokens, sums.outputTokens, sums.reasoningTokens].map((
-        tokens,
-      ) => <td class="number" title={count(tokens)}>{compact(tokens)}</td>)}
+      <Tokens tokens={sums.inputTokens} />
+      <Tokens tokens={sums.cacheReadTokens} class="fold-next" />
+      <Tokens tokens={sums.outputTokens} />
+      <Tokens tokens={sums.reasoningTokens} class="fold-next" />
     </>
   );
+}
+
+function Tokens({ tokens, class: className = "" }: { tokens: bigint; class?: string }) {
+  return <td class={`number ${className}`} title={count(tokens)}>{compact(tokens)}</td>;
 }
 
 function share(nanos: bigint, total: bigint) {
