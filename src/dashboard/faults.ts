@@ -1,12 +1,46 @@
+import type { z } from "zod";
 import { errors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
+import { validateFields } from "../shared/validate.ts";
 
 /** The errors of a form by field; under "" the one that concerns the whole form. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
+/** The faults of several fields of a form, which are shown at once. */
+class FormFaults extends Error {
+  constructor(readonly faults: readonly Fault[]) {
+    super("Several fields of a form are invalid");
+  }
+}
+
+/** Validates a form against the contract of the API's request; throws for all invalid fields. */
+export function validateForm<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const { data, faults } = validateFields(schema, value);
+  if (faults) throw new FormFaults(faults);
+  return data as z.output<T>;
+}
+
+/** Reads several fields of a form; throws for all that are invalid. */
+export function readAll<T extends readonly unknown[]>(
+  ...reads: { [At in keyof T]: () => T[At] }
+): T {
+  const faults: Fault[] = [];
+  const values = reads.map((read) => {
+    try {
+      return read();
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown;
+      faults.push(thrown);
+      return undefined;
+    }
+  });
+  if (faults.length > 0) throw new FormFaults(faults);
+  return values as unknown as T;
+}
+
 /**
- * Does what a form asks for. A fault that the person can correct is returned for the form to show,
- * under the field that `fieldOf` returns for the fault's path. Other errors are thrown on.
+ * Does what a form asks for. Faults that the person can correct are returned for the form to show,
+ * each under the field that `fieldOf` returns for its path. Other errors are thrown on.
  */
 export async function submitOrExplain<T>(
   work: () => Promise<T> | T,
@@ -15,9 +49,14 @@ export async function submitOrExplain<T>(
   try {
     return { done: await work() };
   } catch (thrown) {
-    if (!(thrown instanceof Fault) || errors[thrown.code].status >= 500) throw thrown;
-    const { param } = thrown;
-    return { fieldErrors: { [param === undefined ? "" : fieldOf(param) ?? ""]: textOf(thrown) } };
+    const faults = thrown instanceof FormFaults ? thrown.faults : [thrown];
+    const fieldErrors: Record<string, string> = {};
+    for (const fault of faults) {
+      if (!(fault instanceof Fault) || errors[fault.code].status >= 500) throw fault;
+      const field = fault.param === undefined ? "" : fieldOf(fault.param) ?? "";
+      fieldErrors[field] ??= textOf(fault);
+    }
+    return { fieldErrors };
   }
 }
 

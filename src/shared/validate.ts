@@ -21,8 +21,23 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   throw faultOf(issueToReport(first), () => fieldsAt(schema, first.path));
 }
 
+/** Validates a small value, such as a form's: returns it, or a fault for each invalid field. */
+export function validateFields<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+): { data: z.output<T>; faults?: undefined } | { data?: undefined; faults: Fault[] } {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return { data: result.data };
+  const { issues } = result.error;
+  return {
+    faults: issues.map((issue) =>
+      faultOf(issueToReport(issue), () => fieldsAt(schema, issue.path))
+    ),
+  };
+}
+
 /**
- * The same in steps, element by element (`longLists`). Of several invalid fields it may report
+ * `validate` in steps, element by element (`longLists`). Of several invalid fields it may report
  * another one.
  */
 export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): Steps<z.output<T>> {

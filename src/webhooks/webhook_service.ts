@@ -16,6 +16,8 @@ import {
 
 /** Manages webhooks, for operators and for an account's people. */
 export interface WebhookService {
+  /** Returns a URL that a webhook may have. Throws `OptionError`. */
+  readUrl(url: string): string;
   /** Shows the secret, this once. Throws `OptionError`. */
   add(hook: {
     accountId: number;
@@ -68,11 +70,12 @@ export function createWebhookService(
     return found;
   };
   return {
+    readUrl: (url) => checkUrl(url, permit),
     async add({ events, ...hook }, actor) {
       const checked: NewWebhook = {
         ...hook,
         url: checkUrl(hook.url, permit),
-        events: read(events),
+        events: readWebhookEvents(events),
       };
       const secret = createWebhookSecret();
       const webhook = await store.add(newId(), checked, secret, note("webhook.added", hook, actor));
@@ -88,7 +91,7 @@ export function createWebhookService(
       const checked = {
         ...change,
         ...(url === undefined ? {} : { url: checkUrl(url, permit) }),
-        ...(events === undefined ? {} : { events: read(events) }),
+        ...(events === undefined ? {} : { events: readWebhookEvents(events) }),
       };
       const changed = await store.update(
         id,
@@ -131,7 +134,8 @@ function checkUrl(url: string, permit: Permit): string {
   );
 }
 
-function read(events: readonly string[]): WebhookEventType[] {
+/** Returns the types that a webhook is to be sent. Throws `OptionError`. */
+export function readWebhookEvents(events: readonly string[]): WebhookEventType[] {
   const types = new Set<string>(webhookEvents);
   const unknown = events.find((event) => !types.has(event));
   if (unknown === undefined) return [...new Set(events)] as WebhookEventType[];

@@ -14,6 +14,25 @@ const list = async (what: string) =>
 
 const idOf = async (what: string) => String((await list(what))[0]!.id);
 
+Deno.test("a refused form names all invalid fields at once", async () => {
+  const owner = await world().owner();
+  const budget = { kind: "app", name: "", usd: "x", per: "day" };
+  const webhook = { url: "x", events: "y", credit_low_usd: "z" };
+  const forms: [string, Record<string, string>, string[]][] = [
+    ["/dashboard/settings/budgets/new", budget, ["name", "usd"]],
+    ["/dashboard/settings/webhooks/new", webhook, ["url", "events", "credit_low_usd"]],
+    ["/dashboard/settings/models/new", { name: "a b", targets: "none" }, ["name", "targets"]],
+    ["/dashboard/exports/new", { format: "xml", from: "x", to: "y" }, ["format", "from", "to"]],
+    ["/dashboard/evals/new", { model: "", limit: "0" }, ["model", "limit"]],
+    ["/dashboard/deletion/new", { start_date: "x", end_date: "y" }, ["start_date", "end_date"]],
+  ];
+  for (const [path, fields, invalid] of forms) {
+    const { status, text } = await owner.submit(path, path, fields);
+    assert.equal(status, 400, path);
+    for (const name of invalid) assert.ok(text.includes(`id="${name}-error"`), `${path}: ${name}`);
+  }
+});
+
 Deno.test("an owner sets a budget, calls are refused by it at once, and removes it", async () => {
   const owner = await world().owner();
   assert.match((await owner.get(budgets)).text, /No budgets yet/);

@@ -406,13 +406,14 @@ Deno.test("limits, credit and caps are there to read, and what is kept how long"
 
 Deno.test("what a form refuses is said in the words of its page", async () => {
   const owner = await world().owner();
+  const evaluation = { model: "openai/gpt-4.1", grader0_type: "contains" };
   const refused: [path: string, fields: Record<string, string>, message: RegExp][] = [
     [
       "exports",
       { from: "31 Feb 2026", to: "1 Mar 2026", tables: "interactions", format: "json" },
       day,
     ],
-    ["evals", { model: "openai/gpt-4.1", start_date: "soon", limit: "9" }, day],
+    ["evals", { ...evaluation, start_date: "soon", limit: "9" }, day],
     ["deletion", { start_date: "13/1/2026", tables: "interactions", reason: "x" }, day],
     ["exports", { from: "1 Feb 2026", to: "1 Mar 2026", format: "json" }, /Choose at least one\./],
     ["deletion", { tables: "interactions", reason: "x" }, /Fill in at least one of User, Sessions/],
@@ -420,7 +421,7 @@ Deno.test("what a form refuses is said in the words of its page", async () => {
     ["deletion", { tables: "interactions", user_id: "ann" }, /^Expected at least 1 character\.$/],
     [
       "evals",
-      { model: "openai/gpt-4.1", limit: "abc" },
+      { ...evaluation, limit: "abc" },
       /^Expected a whole number from 1 to 10,000/,
     ],
     ["keys", { name: "x", access: "some" }, /^Choose at least one, or everything\.$/],

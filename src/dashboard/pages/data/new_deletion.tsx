@@ -9,11 +9,10 @@ import {
 } from "../../../erasure/deletion.ts";
 import { anySelectors, selectionRequest } from "../../../erasure/deletion_scope.ts";
 import { OptionError } from "../../../shared/fault.ts";
-import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
 import type { Outcome, Page, PageContext, PageRequest, Routes } from "../../bind.tsx";
 import { describedBy, Fact, Field, Isolated, PostForm } from "../../components.tsx";
-import { submitOrExplain } from "../../faults.ts";
+import { submitOrExplain, validateForm } from "../../faults.ts";
 import {
   Choices,
   DayField,
@@ -68,7 +67,7 @@ function wantedOf(form: Form): Wanted {
       "fill in at least one of User, Sessions, Transactions, First day and Last day",
     );
   }
-  const body = validate(selectionRequest, {
+  const body = validateForm(selectionRequest, {
     tables: form.all("tables"),
     ...form.filledExactly("user_id"),
     session_ids: listOf(form.text("session_ids")),

@@ -1,7 +1,6 @@
 import { exportRequest } from "../../../../contracts/data/exports.ts";
 import type { ExportTable } from "../../../../contracts/data/export_tables.ts";
 import { readExportSpec } from "../../../exports/export_spec.ts";
-import { validate } from "../../../shared/validate.ts";
 import {
   type Outcome,
   type Page,
@@ -10,7 +9,7 @@ import {
   type Routes,
 } from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
-import { submitOrExplain } from "../../faults.ts";
+import { submitOrExplain, validateForm } from "../../faults.ts";
 import {
   Choices,
   DayField,
@@ -60,7 +59,7 @@ function asked(request: PageRequest): Shown["values"] {
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { accountId } = request;
   const { fieldErrors } = await submitOrExplain(async () => {
-    const wanted = validate(exportRequest, await requestOf(ctx, form, request));
+    const wanted = validateForm(exportRequest, await requestOf(ctx, form, request));
     const { spec, delivery } = readExportSpec(wanted, {
       accountId,
       hasBucket: ctx.exports.hasBucket,

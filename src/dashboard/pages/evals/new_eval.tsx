@@ -3,7 +3,6 @@ import type { EvalEstimate } from "../../../evals/estimate_eval.ts";
 import type { ApiKey, Principal } from "../../../keys/api_key.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { keyState } from "../../../keys/key_service.ts";
-import { validate } from "../../../shared/validate.ts";
 import {
   type Outcome,
   type Page,
@@ -14,7 +13,7 @@ import {
 import { Empty, LinkLine, PostForm } from "../../components.tsx";
 import { counted, usd } from "../../amounts.ts";
 import { modelName } from "../../vendor_names.ts";
-import { submitOrExplain } from "../../faults.ts";
+import { submitOrExplain, validateForm } from "../../faults.ts";
 import { DayField, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { KeyField, offeredKeys } from "../../key_field.tsx";
@@ -37,7 +36,7 @@ const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_typ
 async function start(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   if (form.text("step") === "estimate") return await estimate(ctx, form, request);
   const { done, fieldErrors } = await submitOrExplain(async () => {
-    const body = validate(evalRequest, await requestOf(ctx, form, request));
+    const body = validateForm(evalRequest, await requestOf(ctx, form, request));
     const principal = await principalOf(ctx, request, form.text("key"));
     const caller = {
       principal,
@@ -64,7 +63,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
 /** Shows the same form again, with the run's estimated cost above it. */
 async function estimate(ctx: PageContext, form: Form, request: PageRequest): Promise<Page> {
   const { done, fieldErrors } = await submitOrExplain(async () => {
-    const body = validate(evalRequest, await requestOf(ctx, form, request));
+    const body = validateForm(evalRequest, await requestOf(ctx, form, request));
     return await ctx.estimateEval(request.accountId, body);
   }, (param) => fieldOf(param, usedSlots(form)));
   const shown = { values: form.values(), fieldErrors: fieldErrors ?? {} };

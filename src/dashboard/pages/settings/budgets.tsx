@@ -1,6 +1,7 @@
 import { readStatedUsd } from "../../../base/money.ts";
 import {
   budgetNameLengths,
+  type BudgetScope,
   budgetScopeText,
   limitAt,
   readBudgetScope,
@@ -29,7 +30,7 @@ import {
 import { LimitBadge, shareSpent } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { submitOrExplain } from "../../faults.ts";
+import { readAll, submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
   FormButtons,
@@ -79,23 +80,11 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
 
 async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const { done: text, fieldErrors } = await submitOrExplain(async () => {
-    const kind = form.text("kind");
-    // Names of end users may differ only in blanks around them; names of apps are trimmed in tags.
-    const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
-    if (kind !== "account" && name === "") {
-      throw new OptionError("name", "enter the app's or the end user's name");
-    }
-    // Whoever typed a name doesn't mean all calls: such a budget could stop every one of them.
-    if (kind === "account" && name !== "") {
-      const [, ofApp, ofUser] = kinds.map(([, label]) => `“${label}”`);
-      throw new OptionError("name", `choose ${ofApp} or ${ofUser}, or leave this empty`);
-    }
-    const scope = readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
-    const limitNanos = readStatedUsd(
-      form.text("usd"),
-      (expected) => new OptionError("usd", expected),
+    const [scope, limitNanos, per] = readAll(
+      () => scopeOf(form),
+      () => readStatedUsd(form.text("usd"), (expected) => new OptionError("usd", expected)),
+      () => readBudgetSpan(form.text("per")),
     );
-    const per = readBudgetSpan(form.text("per"));
     await ctx.budgets.set({
       ...{ accountId: request.accountId, scope, per, limitNanos, raised: null },
     }, request.note("budget.set", "").actor);
@@ -107,6 +96,21 @@ async function set(ctx: PageContext, form: Form, request: PageRequest): Promise<
     return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
   return { to: address, notice: { kind: "done", text } };
+}
+
+function scopeOf(form: Form): BudgetScope {
+  const kind = form.text("kind");
+  // Names of end users may differ only in blanks around them; names of apps are trimmed in tags.
+  const { name = "" } = kind === "user" ? form.filledExactly("name") : form.filled("name");
+  if (kind !== "account" && name === "") {
+    throw new OptionError("name", "enter the app's or the end user's name");
+  }
+  // Whoever typed a name doesn't mean all calls: such a budget could stop every one of them.
+  if (kind === "account" && name !== "") {
+    const [, ofApp, ofUser] = kinds.map(([, label]) => `“${label}”`);
+    throw new OptionError("name", `choose ${ofApp} or ${ofUser}, or leave this empty`);
+  }
+  return readBudgetScope(kind === "account" ? kind : `${kind}:${name}`);
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {

@@ -1,4 +1,8 @@
-import { type VirtualModelDefinition, virtualModelLimits } from "../../../routing/virtual_model.ts";
+import {
+  checkVirtualName,
+  type VirtualModelDefinition,
+  virtualModelLimits,
+} from "../../../routing/virtual_model.ts";
 import { OptionError } from "../../../shared/fault.ts";
 import {
   orNotFound,
@@ -91,11 +95,23 @@ async function set(
     await ctx.virtualModels.set(accountId, name, json, note);
   } catch (thrown) {
     if (!(thrown instanceof OptionError)) throw thrown;
-    const shown = { values: form.values(), fieldErrors: fieldErrorsOf(thrown, form) };
+    const fieldErrors = { ...invalidName(name, form), ...fieldErrorsOf(thrown, form) };
+    const shown = { values: form.values(), fieldErrors };
     return { ...formPage(ctx, request, kind, shown), status: 400 };
   }
   const text = `Calls to ${name} go to its targets from now on.`;
   return { to: address, notice: { kind: "done", text } };
+}
+
+/** Returns the error of an invalid name, which is checked last. */
+function invalidName(name: string, form: Form): FieldErrors {
+  try {
+    checkVirtualName(name);
+    return {};
+  } catch (thrown) {
+    if (!(thrown instanceof OptionError)) throw thrown;
+    return fieldErrorsOf(thrown, form);
+  }
 }
 
 /** Returns the form as the API's JSON. A line of the targets is a model and maybe its weight. */

@@ -3,6 +3,7 @@ import { webhookEvents } from "../../../../contracts/admin/webhooks.ts";
 import { nanosToUsd, readStatedUsd } from "../../../base/money.ts";
 import { OptionError } from "../../../shared/fault.ts";
 import { type Webhook, webhookLimits } from "../../../webhooks/webhook.ts";
+import { readWebhookEvents } from "../../../webhooks/webhook_service.ts";
 import {
   idOf,
   NotFound,
@@ -25,7 +26,7 @@ import {
 import { count, usd } from "../../amounts.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
-import { submitOrExplain } from "../../faults.ts";
+import { readAll, submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
   FormButtons,
@@ -74,13 +75,16 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function add(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
-  const { done, fieldErrors } = await submitOrExplain(() =>
-    ctx.webhooks.add({
-      accountId: request.accountId,
-      url: form.text("url"),
-      events: listOf(form.text("events")),
-      creditLowNanos: amountOf(form.text("credit_low_usd")),
-    }, request.note("webhook.added", "").actor), (field) => field);
+  const { accountId } = request;
+  const { done, fieldErrors } = await submitOrExplain(() => {
+    const [url, events, creditLowNanos] = readAll(
+      () => ctx.webhooks.readUrl(form.text("url")),
+      () => readWebhookEvents(listOf(form.text("events"))),
+      () => amountOf(form.text("credit_low_usd")),
+    );
+    const { actor } = request.note("webhook.added", "");
+    return ctx.webhooks.add({ accountId, url, events, creditLowNanos }, actor);
+  }, (field) => field);
   if (fieldErrors) {
     return { ...formPage(request, { values: form.values(), fieldErrors }), status: 400 };
   }
