@@ -51,7 +51,7 @@ export const getCohort = defineContract({
   ...ofRecords("cohort", "get", "/api/v1/cohort/{cohort_id}", "getCohort"),
   summary: "Get a cohort's figures",
   description:
-    "Cost and outcomes of the cohort's calls. An unknown cohort has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",
+    "Cost and outcomes of the cohort's calls. An unknown cohort has zeros. A path can't contain the names `.` and `..`: read these cohorts by `compare`. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.",
   params: z.object({ cohort_id: cohortIdSchema }),
   query: z.strictObject({
     compare: cohortIdSchema.optional().describe("Another cohort to compare this one with."),

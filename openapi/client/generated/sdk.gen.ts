@@ -622,7 +622,7 @@ export const postCohortOutcome = <ThrowOnError extends boolean = true>(options: 
 /**
  * Get a cohort's figures
  *
- * Cost and outcomes of the cohort's calls. An unknown cohort has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.
+ * Cost and outcomes of the cohort's calls. An unknown cohort has zeros. A path can't contain the names `.` and `..`: read these cohorts by `compare`. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER), of error rates by Newcombe's score.
  *
  * Scope: `cohort`.
  */
