@@ -12,7 +12,7 @@ export function Time({ at, now }: { at: Date; now: Date }) {
 
 /** Texts of callers in a row, each with its own direction: names in Hebrew would change places. */
 export function Isolated(
-  { texts, between }: { texts: readonly string[]; between: "," | "/" | "or" },
+  { texts, between }: { texts: readonly string[]; between: "," | "/" | "or" | "and" },
 ) {
   const separator = between === "," ? ", " : ` ${between} `;
   return (

@@ -39,6 +39,8 @@ function Document({ title, policy, assets, class: className, sheet, scripts, chi
 
 export interface Frame {
   title: string;
+  /** The title on the page itself, where names in it need a direction of their own. */
+  heading?: Child;
   section: Section;
   /** The shown tab or session: it stands before the title in the browser's history. */
   tab?: string | undefined;
@@ -86,7 +88,7 @@ export function SignedIn({ frame, session, csrf, notice, assets, children }: {
       <main id="content">
         <div class="title-row">
           <div>
-            <h1>{frame.title}</h1>
+            <h1>{frame.heading ?? frame.title}</h1>
             {frame.lead === undefined ? null : <p class="lead">{frame.lead}</p>}
           </div>
           {frame.action}

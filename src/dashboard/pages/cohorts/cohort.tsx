@@ -5,7 +5,15 @@ import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { modelsBody } from "../../../cohorts/model_comparison.ts";
 import { count, counted, duration, usd, usdText } from "../../amounts.ts";
 import { NotFound, type Page, type PageContext, type PageRequest, redirect } from "../../bind.tsx";
-import { Empty, IgnoredValue, numberColumn, Table, Tabs, Tile } from "../../components.tsx";
+import {
+  Empty,
+  IgnoredValue,
+  Isolated,
+  numberColumn,
+  Table,
+  Tabs,
+  Tile,
+} from "../../components.tsx";
 import { exactTime, unknownChoice } from "../../format.ts";
 import type { FieldErrors } from "../../faults.ts";
 import { type Shown, TextField } from "../../fields.tsx";
@@ -109,6 +117,9 @@ export async function cohortPage(
   const fieldErrors = cohortProblems(request);
   return {
     title: at.other === undefined ? at.id : `${at.id} and ${at.other}`,
+    heading: at.other === undefined
+      ? undefined
+      : <Isolated texts={[at.id, at.other]} between="and" />,
     section: "cohorts",
     tabs: spanTabs(at),
     body: (
