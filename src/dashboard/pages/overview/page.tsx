@@ -153,6 +153,11 @@ function Counting({ erased }: { erased: Overview["erased"] }) {
           (invalid field, no credit) is not a request to a vendor, and is counted for 30 days.
         </p>
         <p>
+          Input is without cached tokens, which the vendor read from its prompt cache, and output
+          without reasoning tokens: the four don't overlap. p50, p95 and p99 are the times within
+          which 50, 95 and 99 % of calls were answered.
+        </p>
+        <p>
           Latency percentiles are of completed calls, counted in intervals: at most 19 % off, as a
           rule 2 %. The change under a figure compares it with the preceding period of the same
           length; that of the error rate needs refused calls, so both periods must lie within 30
