@@ -20,6 +20,14 @@ export function modelName(names: VendorNames, id: string): string {
   return vendorName(names, label) + id.slice(label.length);
 }
 
+/** Returns the model of a call in the same way. */
+export function modelOfCall(
+  names: VendorNames,
+  { vendor, model }: { vendor: string; model: string },
+): string {
+  return `${vendorName(names, vendor)}/${model}`;
+}
+
 /** Reads such an id, with the common name or the label; undefined if no vendor has either. */
 export function readModelName(
   names: VendorNames,

@@ -42,7 +42,7 @@ export interface CallTexts {
  * calls.
  */
 export const sessionFields = [
-  ...["transactionId", "createdAt", "model", "status", "errorCode", "latencyMs"] as const,
+  ...["transactionId", "createdAt", "vendor", "model", "status", "errorCode", "latencyMs"] as const,
   ...["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens"] as const,
   ...["costNanos", "priceVersion", "translationLoss"] as const,
 ] as const;

@@ -56,6 +56,7 @@ Deno.test("a run is read from call to call: what came in, tools' results, cached
   }
   const [, title = ""] = /<title>(.*?)<\/title>/.exec(first) ?? [];
   assert.equal(title, `${session.replace("&", "&amp;")} · Session · Demeter`, "tabs differ");
+  assert.match(first, /<dt>Models<\/dt><dd>anthropic\/claude-sonnet-4-6<\/dd>/);
   assert.match(first, /Saved by caching/);
   assert.match(first, /\d+ cached \(9\d %\)/);
   assert.match(first, /so far/);
@@ -72,6 +73,7 @@ Deno.test("a run is read from call to call: what came in, tools' results, cached
   }
   const detail = (await owner.get(`/dashboard/interactions/${ids(first)[0]}`)).text;
   assert.ok(detail.includes("/dashboard/session?id=run%2F"), "a call leads to its run");
+  assert.match(detail, /<p class="lead">anthropic\/claude-sonnet-4-6, /);
 });
 
 Deno.test("an unknown session, another account's, and none are not found", async () => {

@@ -15,7 +15,7 @@ import { readTags } from "../../../shared/prompt_tags.ts";
 import { confirmationRoutes } from "../../confirmation.tsx";
 import { exactTime, shortText } from "../../format.ts";
 import { DetailBody, payloadsNeeded } from "./detail_body.tsx";
-import { vendorName, type VendorNames } from "../../vendor_names.ts";
+import { modelOfCall, type VendorNames } from "../../vendor_names.ts";
 import { inlineMedia, mediaAddresses } from "./media.ts";
 import { listPath } from "./view.ts";
 
@@ -41,7 +41,7 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
     return {
       title: titleOf(detail, transcript),
       section: "interactions",
-      lead: `${detail.summary.model}, ${exactTime(createdAt)}`,
+      lead: `${modelOfCall(ctx.vendorNames, detail.summary)}, ${exactTime(createdAt)}`,
       action: <Actions detail={detail} request={request} />,
       body: (
         <DetailBody
@@ -181,21 +181,21 @@ function Actions({ detail, request }: { detail: InteractionDetail; request: Page
 }
 
 function deletion(
-  { transactionId, vendor, model, createdAt }: InteractionSummary,
+  call: InteractionSummary,
   vendors: VendorNames,
   now: Date,
 ) {
   return (
     <>
       <p>
-        The call of <strong>{`${vendorName(vendors, vendor)}/${model}`}</strong> from{" "}
-        <Time at={createdAt} now={now} />{" "}
+        The call of <strong>{modelOfCall(vendors, call)}</strong> from{" "}
+        <Time at={call.createdAt} now={now} />{" "}
         is erased: its row, request, answer and media, results of evaluations that were drawn from
         it, and export files that may hold it. What it cost stays on the account's ledger. This
         can't be undone.
       </p>
       <p class="muted">
-        <code>{transactionId}</code>
+        <code>{call.transactionId}</code>
       </p>
     </>
   );

@@ -3,7 +3,7 @@ import type { InteractionSummary, ListPosition } from "../../../shared/interacti
 import { Badge, Empty, Isolated, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, nameText, relativeTime } from "../../format.ts";
 import { compact, count, counted, duration, usd } from "../../amounts.ts";
-import { vendorName, type VendorNames } from "../../vendor_names.ts";
+import { modelOfCall, vendorName, type VendorNames } from "../../vendor_names.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
 
 /** The rows of a page, and the positions of the pages before and after it. */
@@ -78,6 +78,7 @@ export function Rows({ rows, ...props }: RowsProps) {
 
 function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: InteractionSummary }) {
   const vendor = vendorName(vendors, row.vendor);
+  const model = modelOfCall(vendors, row);
   const { label, tone, meaning } = endings[row.status];
   const status = row.status === "failed" && row.httpStatus !== null
     ? `${label} ${row.httpStatus}`
@@ -88,14 +89,14 @@ function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: Interaction
         <a class="row-link" href={`${listPath}/${row.transactionId}`}>
           <RowTime at={row.createdAt} now={now} />
           <span class="visually-hidden">
-            {`, ${exactTime(row.createdAt)}, ${vendor}/${row.model}`}
+            {`, ${exactTime(row.createdAt)}, ${model}`}
           </span>
         </a>
       </td>
       <td title={row.errorCode ?? meaning}>
         <Badge tone={tone}>{status}</Badge>
       </td>
-      <td title={`${vendor}/${row.model}`}>
+      <td title={model}>
         <span class="muted">{`${vendor}/`}</span>
         {row.model}
       </td>

@@ -7,6 +7,7 @@ import { AddedTurns } from "../interactions/conversation.tsx";
 import { payloadsNeeded } from "../interactions/detail_body.tsx";
 import type { MediaAddresses } from "../interactions/media.ts";
 import { listPath } from "../interactions/view.ts";
+import { modelOfCall, type VendorNames } from "../../vendor_names.ts";
 import type { RunSums } from "./session_money.ts";
 
 /** A call with what it added to the conversation. */
@@ -34,12 +35,13 @@ export interface SessionProps {
   /** Whether the person may see what was sent and received. */
   seesPayloads: boolean;
   now: Date;
+  vendors: VendorNames;
   pathOf: (at: number) => string;
 }
 
 /** Shows what the session used, then its calls in order. */
 export function SessionBody(props: SessionProps) {
-  const { id, calls, isWhole, sums, shown, from, callsOfPage, seesPayloads, now, pathOf } = props;
+  const { id, calls, isWhole, sums, shown, from, callsOfPage, pathOf } = props;
   const list = `${listPath}?${new URLSearchParams({ session: id })}`;
   const before = Math.max(0, from - callsOfPage);
   const next = from + callsOfPage;
@@ -59,8 +61,8 @@ export function SessionBody(props: SessionProps) {
         }, each with what it added. `}
         <a href={list}>As a list</a>
       </p>
-      {seesPayloads ? null : <p class="notice">{payloadsNeeded}</p>}
-      {shown.map((call) => <Call call={call} seesPayloads={seesPayloads} now={now} />)}
+      {props.seesPayloads ? null : <p class="notice">{payloadsNeeded}</p>}
+      {shown.map((call) => <Call call={call} {...props} />)}
       {calls.length <= callsOfPage ? null : (
         <nav class="pager" aria-label="Pages">
           {from === 0 ? null : <a class="button" href={pathOf(before)}>Earlier calls</a>}
@@ -71,8 +73,8 @@ export function SessionBody(props: SessionProps) {
   );
 }
 
-function Headline({ calls, sums, savedNanos }: SessionProps) {
-  const models = [...new Set(calls.map(({ model }) => model))];
+function Headline({ calls, sums, savedNanos, vendors }: SessionProps) {
+  const models = [...new Set(calls.map((call) => modelOfCall(vendors, call)))];
   const failed = calls.filter(({ status }) => status !== "completed").length;
   const facts: [string, string][] = [
     [
@@ -126,7 +128,7 @@ function Losses({ calls }: { calls: readonly SessionCall[] }) {
   );
 }
 
-function Call({ call, seesPayloads, now }: { call: ShownCall; seesPayloads: boolean; now: Date }) {
+function Call({ call, seesPayloads, now, vendors }: SessionProps & { call: ShownCall }) {
   const { summary, turns, answers, media, sums } = call;
   const { label, tone } = endings[summary.status];
   const losses = summary.translationLoss.length;
@@ -134,7 +136,8 @@ function Call({ call, seesPayloads, now }: { call: ShownCall; seesPayloads: bool
     <section class="run-call" data-id={summary.transactionId}>
       <h2>
         <a href={`${listPath}/${summary.transactionId}`}>{`Call ${count(sums.calls)}`}</a>{" "}
-        <span class="muted">{summary.model}</span> <Badge tone={tone}>{label}</Badge>
+        <span class="muted">{modelOfCall(vendors, summary)}</span>{" "}
+        <Badge tone={tone}>{label}</Badge>
       </h2>
       <p class="muted run-figures">
         <Time at={summary.createdAt} now={now} />

@@ -49,6 +49,7 @@ export function sessionRoutes(app: Routes, ctx: PageContext): void {
             shown,
             from,
             callsOfPage,
+            vendors: ctx.vendorNames,
             now: request.now,
           }}
           sums={sums.at(-1)!}
