@@ -62,6 +62,8 @@ Deno.test("what is under way is shown as it goes on, by itself", async () => {
   await page.waitForSelector("#run .badge:has-text('Done')");
   assert.equal(page.url(), address);
   assert.equal(await page.locator("[data-live]").count(), 0, "then it rests");
+  const shown = await page.textContent("main") ?? "";
+  assert.doesNotMatch(shown, /running|under way|in progress/, "beside Done");
   // Nothing else tells it to people who don't see the page change.
   const status = page.locator(".live-status[role=status]");
   assert.equal(await status.textContent(), "vendor-b/gpt-6-luna: Done");

@@ -43,7 +43,7 @@ export function deletionRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${address}/:id`, "viewer", async (request) => {
     const deletion = await find(ctx, request);
     return {
-      title: deletion.state === "done" ? "Deletion receipt" : "Deletion under way",
+      title: "Deletion",
       section: "deletion",
       scripts: ["refresh.js"],
       body: receipt(deletion),

@@ -116,8 +116,7 @@ async function confirm(ctx: PageContext, form: Form, request: PageRequest): Prom
     ...done,
     audit: (deletionId) => request.note("data.deleted", deletionId, detail),
   });
-  const notice =
-    `The deletion of ${about} is in progress. These calls are already hidden; erasing continues.`;
+  const notice = `The deletion of ${about} was started. These calls are hidden from now on.`;
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
 }
 

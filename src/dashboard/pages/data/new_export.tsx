@@ -74,7 +74,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
   if (fieldErrors) {
     return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };
   }
-  const text = "The export is being written. It is kept for seven days.";
+  const text = "The export was started. Its file is kept for seven days.";
   return { to: address, notice: { kind: "done", text } };
 }
 

@@ -56,7 +56,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
   }
   const text = done.total === 0
     ? "No stored interaction matches, so there is nothing to do."
-    : "The evaluation is running.";
+    : "The evaluation was started.";
   return { to: `${address}/${done.evalRunId}`, notice: { kind: "done", text } };
 }
 
