@@ -1,7 +1,7 @@
 import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
 import type { PageContext, PageRequest, Routes } from "../../bind.tsx";
-import { Empty, LinkLine, numberColumn, Table, Time } from "../../components.tsx";
+import { Empty, LinkLine, numberColumn, Snippet, Table, Time } from "../../components.tsx";
 import { type CsvColumns, csvFile } from "../../csv.ts";
 import { cohortAddress, cohortPage } from "./cohort.tsx";
 import { cohortCsv } from "./cohort_csv.ts";
@@ -69,7 +69,7 @@ async function listPage(ctx: PageContext, request: PageRequest) {
     title: "Cohorts",
     section: "cohorts" as const,
     lead: "Groups of calls, named in your prompts, with their cost and outcomes.",
-    body: lines.length === 0 && from === "" ? <NoCohorts /> : (
+    body: lines.length === 0 && from === "" ? <NoCohorts ctx={ctx} /> : (
       <>
         <form method="get" action={address} class="toolbar" role="search" autocomplete="off">
           <label for="from">Start at name</label>
@@ -106,18 +106,41 @@ async function listPage(ctx: PageContext, request: PageRequest) {
   };
 }
 
-const snippet = `{ "role": "system", "content": "/// COHORT checkout-2026-11\\nYou are …" }`;
-
-function NoCohorts() {
+function NoCohorts({ ctx: { baseUrl, exampleModels } }: { ctx: PageContext }) {
+  const model = exampleModels.anyModel() ?? "openai/gpt-5-mini";
+  const content = "/// COHORT checkout-a\nSay hello.";
   return (
-    <Empty title="No cohorts yet">
-      <p>
-        Name a cohort in the first line of a prompt, and post its outcomes to{" "}
-        <code>/api/v1/cohort/outcome</code>.
-      </p>
-      <pre tabindex={0}><code>{snippet}</code></pre>
-    </Empty>
+    <>
+      <Empty title="No cohorts yet">
+        <p>
+          Name a cohort in the first line of a prompt, and post what came of its calls.{" "}
+          <code>KEY</code> is one of your API keys.
+        </p>
+      </Empty>
+      <Snippet
+        title="A call of a cohort"
+        text={command(`${baseUrl}/v1/chat/completions`, {
+          model: exampleModels.shown(model),
+          messages: [{ role: "user", content }],
+        })}
+      />
+      <Snippet
+        title="Its outcome"
+        text={command(`${baseUrl}/api/v1/cohort/outcome`, {
+          cohort_id: "checkout-a",
+          conversions: [{ type: "signups", value: 1 }],
+        })}
+      />
+    </>
   );
+}
+
+function command(address: string, body: unknown): string {
+  return [
+    `curl ${address} \\`,
+    `  -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\`,
+    `  -d '${JSON.stringify(body)}'`,
+  ].join("\n");
 }
 
 const head = [
