@@ -305,11 +305,11 @@ async function show(
     const loaded = await load();
     if (loaded instanceof Response) return loaded;
     const { body, status, ...frame } = loaded;
-    const { session, csrf, notice } = request;
+    const { session, now, csrf, notice } = request;
     return await html(
       context,
       status ?? 200,
-      <SignedIn frame={frame} {...{ session, csrf, notice }} assets={ctx.assets}>
+      <SignedIn frame={frame} {...{ session, now, csrf, notice }} assets={ctx.assets}>
         {body}
       </SignedIn>,
     );

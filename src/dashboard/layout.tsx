@@ -1,6 +1,7 @@
 import type { Child } from "hono/jsx";
 import type { AssetName, Assets, SheetName } from "./assets.ts";
 import { PostForm } from "./components.tsx";
+import { exactTime } from "./format.ts";
 import { entries, Icon, roleFor, type Section, sheetOf } from "./navigation.tsx";
 import type { Notice } from "./notice.ts";
 import { mayAs } from "../people/person.ts";
@@ -55,9 +56,10 @@ export interface Frame {
 }
 
 /** A page for people who are signed in. */
-export function SignedIn({ frame, session, csrf, notice, assets, children }: {
+export function SignedIn({ frame, session, now, csrf, notice, assets, children }: {
   frame: Frame;
   session: Session;
+  now: Date;
   csrf: string;
   notice: Notice | undefined;
   assets: Assets;
@@ -86,6 +88,7 @@ export function SignedIn({ frame, session, csrf, notice, assets, children }: {
         {navigation}
       </aside>
       <main id="content">
+        <p class="printed">{`${session.account.name}, ${exactTime(now)}`}</p>
         <div class="title-row">
           <div>
             <h1>{frame.heading ?? frame.title}</h1>

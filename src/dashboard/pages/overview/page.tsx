@@ -10,7 +10,7 @@ import { breakdownCsv, stepsCsv } from "./csv.ts";
 import { OverviewFigures } from "./figures.tsx";
 import { type BreakdownPart, loadOverview, type Overview } from "./load.ts";
 import { RangeChoice } from "./range_choice.tsx";
-import { type Range, readRange } from "./range.ts";
+import { type Range, rangeText, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
 
 /** The overview: spend, requests, errors, latency, tokens, and the account's balance and limits. */
@@ -27,6 +27,7 @@ export function overviewRoutes(app: Routes, ctx: PageContext): void {
     return {
       title: "Overview",
       section: "overview",
+      lead: rangeText(range),
       scripts: ["chart.js"],
       action: <RangeChoice range={range} by={by.name} />,
       body: (

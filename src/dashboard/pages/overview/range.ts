@@ -1,4 +1,4 @@
-import { readTime, unknownChoice } from "../../format.ts";
+import { day, exactTime, readTime, unknownChoice } from "../../format.ts";
 import { dayMs, hourMs, startOfDay, startOfMonth } from "../../../shared/time_span.ts";
 
 /** The period that an overview shows, in whole hours or days in UTC; `to` is exclusive. */
@@ -147,6 +147,13 @@ const stepMs = { hour: hourMs, day: dayMs, week: 7 * dayMs };
 /** `2026-11-21`, in UTC. */
 export function dayText(at: Date): string {
   return at.toISOString().slice(0, 10);
+}
+
+/** Returns the time in words: `1 Oct 2026 to 31 Oct 2026, UTC`. */
+export function rangeText({ key, from, to }: Range): string {
+  if (key === "24h") return `${exactTime(from)} to ${exactTime(to)}`;
+  const [first, last] = [day(from), day(new Date(to.getTime() - dayMs))];
+  return first === last ? `${first}, UTC` : `${first} to ${last}, UTC`;
 }
 
 /** Returns the query that `readRange` reads as the same range. */

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { dayText, rangeQuery, readRange, stepOf, stepsOf } from "./range.ts";
+import { dayText, rangeQuery, rangeText, readRange, stepOf, stepsOf } from "./range.ts";
 
 const now = new Date("2026-11-21T12:34:56Z");
 
@@ -24,6 +24,13 @@ Deno.test("ranges are whole hours or days that end with the present one", () => 
   assert.equal(read({ range: "nonsense" }).problem, "“nonsense” is not a range.");
   assert.equal(read({ range: "" }).problem, undefined, "a form's empty field");
   assert.equal(stepsOf(read({ range: "90d" })).length, 90);
+});
+
+Deno.test("a range says from when to when it is, for people and prints", () => {
+  const textOf = (query: Record<string, string>) => rangeText(read(query));
+  assert.equal(textOf({ range: "last-month" }), "1 Oct 2026 to 31 Oct 2026, UTC");
+  assert.equal(textOf({ range: "24h" }), "20 Nov 2026, 13:00 UTC to 21 Nov 2026, 13:00 UTC");
+  assert.equal(textOf({ from: "2026-11-02", to: "2026-11-02" }), "2 Nov 2026, UTC");
 });
 
 Deno.test("this month ends with today, the last one is whole, whatever their lengths", () => {
