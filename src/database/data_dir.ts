@@ -1,4 +1,5 @@
 import { parseExactly } from "../base/exact_json.ts";
+import { shellWord } from "../base/shell_word.ts";
 import { isNoSpace } from "./full_disk.ts";
 
 export interface DataDirClaim {
@@ -58,6 +59,30 @@ export async function hasDatabase(path: string): Promise<boolean> {
 
 export function embeddedDatabaseIn(path: string): string {
   return `${path}/database`;
+}
+
+/** Notes that the embedded database was copied to PostgreSQL, which continues from it. */
+export async function noteCopy(path: string, at: Date): Promise<void> {
+  await Deno.writeTextFile(copyNoteIn(path), `${at.toISOString()}\n`, { mode: 0o600 });
+}
+
+/**
+ * Throws an Error of one line if the embedded database was copied to PostgreSQL: it would spend the
+ * same credit a second time.
+ */
+export async function refuseCopied(path: string): Promise<void> {
+  const note = copyNoteIn(path);
+  const at = await Deno.readTextFile(note).then((text) => text.trim(), () => undefined);
+  if (at === undefined) return;
+  const wayOut = `set DATABASE_URL; or, to return to what was copied, remove ${shellWord(note)}`;
+  throw new Error(
+    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at}), which has its credit now: ${wayOut}.`,
+  );
+}
+
+/** In the database's directory, since it is about these files: it is moved and removed with them. */
+function copyNoteIn(path: string): string {
+  return `${embeddedDatabaseIn(path)}/copied-to-postgres`;
 }
 
 /** How long a process whose parent was killed may take to end its calls. */

@@ -1,5 +1,6 @@
 import { type CommandResult, done } from "../admin/command.ts";
 import { mebibytes, openProgressBar, type ProgressBar } from "../admin/export_output.ts";
+import { systemClock } from "../base/clock.ts";
 import type { LogLines } from "../base/log.ts";
 import {
   checkEmpty,
@@ -7,6 +8,7 @@ import {
   copyDatabase,
   type CopySteps,
 } from "../database/copy_database.ts";
+import { noteCopy } from "../database/data_dir.ts";
 import { openPostgres } from "../database/postgres/postgres.ts";
 import { adoptExports } from "../exports/store/adopt_exports.ts";
 import { hasCalls } from "../records/store/calls.ts";
@@ -47,6 +49,7 @@ export async function copyToPostgres(
     adapt: (to) => adoptExports(to, dataDir, analyticsDatabaseUrl === undefined),
     ...bar && progressOn(bar),
   });
+  await noteCopy(dataDir, systemClock.now());
   return copied(tables, dataDir);
 }
 
@@ -107,7 +110,7 @@ function copied(tables: readonly CopiedTable[], dataDir: string): CommandResult 
     ...filled.map(lineOf),
     `Copied ${rows} rows of ${filled.length} tables. Rows, contents and amounts of both databases are equal.`,
     `Start the service with this DATABASE_URL and this DATA_DIR, which has the journal and the master key.`,
-    `Don't start it without DATABASE_URL: it would continue with the old database, and spend the same credit a second time. Once all is well, remove ${dataDir}/database and ${dataDir}/exports, from which nothing is erased any more.`,
+    `A start without DATABASE_URL is refused: the old database would spend the same credit a second time. Once all is well, remove ${dataDir}/database and ${dataDir}/exports, from which nothing is erased any more.`,
   ]);
 }
 

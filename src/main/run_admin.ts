@@ -27,7 +27,7 @@ import { createSignIns } from "../people/store/sign_ins.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
-import { addressOfOwner, claimDataDir, hasDatabase } from "../database/data_dir.ts";
+import { addressOfOwner, claimDataDir, hasDatabase, refuseCopied } from "../database/data_dir.ts";
 import { otherOwnerOf } from "../database/file_owners.ts";
 import type { AdminDeps } from "../admin/commands.ts";
 import { createExportService } from "../exports/wire.ts";
@@ -158,7 +158,7 @@ const nothingToFlush: FlushRecords = () => Promise.resolve();
  * that user couldn't read the new files.
  */
 async function claimHere(
-  { dataDir }: Config,
+  { dataDir, databaseUrl }: Config,
   stack: AsyncDisposableStack,
   wayOut?: string,
 ): Promise<void> {
@@ -167,6 +167,8 @@ async function claimHere(
   if (owner !== undefined) throw new Error(belongsTo(dataDir, owner));
   const claim = await claimDataDir(dataDir, wayOut);
   stack.defer(() => claim.release());
+  // `database copy`, which has the URL, can be repeated.
+  if (!databaseUrl) await refuseCopied(dataDir);
 }
 
 function belongsTo(dataDir: string, owner: number): string {

@@ -8,7 +8,7 @@ import { operatorLimits } from "../keys/account.ts";
 import { mintKey } from "../keys/credential.ts";
 import type { Secret } from "../base/secret.ts";
 import { ensureFirstAccount } from "../people/store/first_start.ts";
-import { claimDataDir } from "../database/data_dir.ts";
+import { claimDataDir, refuseCopied } from "../database/data_dir.ts";
 import { createFrontDoor } from "../http/front_door.ts";
 import type { connectionsByDescriptors } from "../listener/descriptors.ts";
 import { createApp, createServiceErrorDialect } from "./app.ts";
@@ -96,6 +96,7 @@ export async function startServer(
   starting.defer(() => lines.flush());
   const directory = worker ? undefined : await claimDataDir(config.dataDir);
   starting.defer(() => directory?.release());
+  if (!config.databaseUrl) await refuseCopied(config.dataDir);
   const heartbeat: Pick<Supervisor, "alive"> = { alive: () => {} };
   const ports = starting.use(new AsyncDisposableStack());
   const openPorts = async () => {

@@ -144,6 +144,7 @@ async function continues(): Promise<void> {
       /equal\.\nStart the service with this DATABASE_URL and this DATA_DIR/,
     );
     await refuses(created.url, /the database isn't empty \(it has accounts, /);
+    await refusesOldDatabase(env);
     {
       await using service = await startTestService({ env: { ...env, DATABASE_URL: created.url } });
       assert.equal(service.key, "", "no first key is printed");
@@ -248,6 +249,15 @@ async function refusesStart(env: Readonly<Record<string, string>>): Promise<void
   await Deno.remove(journal, { recursive: true });
   await Deno.rename(`${workers}/2/journal`, journal);
   await Deno.remove(workers, { recursive: true });
+}
+
+/** It would spend the same credit a second time, and take calls for PostgreSQL from the journal. */
+async function refusesOldDatabase(env: Readonly<Record<string, string>>): Promise<void> {
+  const refusal = /DATABASE_URL is missing: .* was copied to PostgreSQL \(20.*Z\)/;
+  await assert.rejects(startTestService({ env }), refusal);
+  const { code, stderr } = await runAdminHere({ args: ["key", "list"], env });
+  assert.match(stderr, refusal);
+  assert.equal(code, 1);
 }
 
 /** Calls would be copied to one database and looked for in the other; neither is written to. */
