@@ -20,6 +20,16 @@ export function nearestNames(name: string, candidates: Iterable<string>, most = 
 }
 
 /**
+ * Whether `longer` has the words of `name`, which `_` separates, in their order, and one more behind
+ * the first.
+ */
+export function lacksOneWord(name: string, longer: string): boolean {
+  const [own, all] = [name.split("_"), longer.split("_")];
+  return own.length + 1 === all.length &&
+    own.some((_, at) => all.toSpliced(at + 1, 1).join("_") === name);
+}
+
+/**
  * Counts the characters to insert, remove or replace, and the neighbours to swap, to turn one text
  * into the other. Returns some number above `limit` if it takes more than that.
  */

@@ -542,6 +542,7 @@ Deno.test("misspelt variables are found with what they misspell, others' are lef
       SSL_CERT_FILE: "x",
       GITHUB_TOKEN: "x",
       PORTS: "1",
+      ...{ API_KEY: "x", HTTP_PROXY: "x", EDITOR: "vi" },
       VENDOR_C_API_KEY: "",
       SHLVL: "1",
     },
@@ -549,16 +550,23 @@ Deno.test("misspelt variables are found with what they misspell, others' are lef
   const { unknownVariables, secretFrom } = parseConfig({
     ...others,
     ...{ VENDOR_B_APIKEY: "k", OAUTH_ISUER: "https://x", DATABSE_URL: "x", RETENTION_DAYS: "1" },
-    ...{ VENDOR_ACME_API_KEY: "k", OPENAI_APIKEY: "k" },
+    ...{ VENDOR_ACME_API_KEY: "k", OPENAI_APIKEY: "k", ANTHROPIC_KEY: "k", VENDOR_B_KEY: "k" },
+    ...{ WORKER: "4", TLS_CERT: "x", OAUTH_SECRET: "x", MAX_BYTES: "1" },
   });
   // The row of a vendor asks for its own variable.
   secretFrom("VENDOR_ACME_API_KEY");
   assert.deepEqual(unknownVariables().map(({ name, nearest }) => `${name} ${nearest}`), [
+    "ANTHROPIC_KEY ANTHROPIC_API_KEY",
     "DATABSE_URL DATABASE_URL",
+    "MAX_BYTES MAX_BODY_BYTES",
     "OAUTH_ISUER OAUTH_ISSUER",
+    "OAUTH_SECRET OAUTH_CLIENT_SECRET",
     "OPENAI_APIKEY OPENAI_API_KEY",
-    "RETENTION_DAYS undefined",
+    "RETENTION_DAYS RETENTION_PAYLOAD_DAYS",
+    "TLS_CERT TLS_CERT_FILE",
     "VENDOR_B_APIKEY VENDOR_B_API_KEY",
+    "VENDOR_B_KEY VENDOR_B_API_KEY",
+    "WORKER WORKERS",
   ]);
 });
 

@@ -1,7 +1,7 @@
 import { parseStatedUsd, statedUsdForm } from "../base/money.ts";
 import { baseUrlForm, isBaseUrl } from "../base/base_url.ts";
 import { withoutEnd } from "../base/trim.ts";
-import { nearestNames } from "../base/nearest_names.ts";
+import { lacksOneWord, nearestNames } from "../base/nearest_names.ts";
 import { Secret } from "../base/secret.ts";
 import { isMasterKey, masterKeyForm } from "../keys/sealing.ts";
 import { isHostEntry } from "../vendors/public_target.ts";
@@ -35,19 +35,26 @@ export class EnvironmentReader {
 
   /**
    * Returns the variables that are set, that nothing has read so far, and that look like ours: by
-   * their prefix, or because they differ from one of ours by a typo. Each with the nearest of ours.
+   * their prefix, or because they differ from one of ours by a typo or lack one of its words. Each
+   * with the nearest of ours.
    */
   unknown(): UnknownVariable[] {
     const names = Object.keys(this.#environment).filter((name) =>
       !this.#asked.has(name) && Boolean(this.#environment[name]?.trim())
     );
     return names.sort().flatMap((name) => {
-      const [nearest] = nearestNames(name, this.#asked, 1);
+      const nearest = nearestNames(name, this.#asked, 1)[0] ?? this.#withOneWordMore(name);
       const isOurs = ownBeginnings.some((beginning) => name.startsWith(beginning));
       // The first letters must agree: SSL_CERT_FILE, XDG_DATA_DIR and the like are other programs'.
-      const isSlip = nearest !== undefined && nearest[0] === name[0] && name.length > 6;
+      const isSlip = nearest !== undefined && nearest[0] === name[0] && name.length > 5;
       return isOurs || isSlip ? [{ name, nearest }] : [];
     });
+  }
+
+  /** The variable of ours that has a word more, such as `OPENAI_API_KEY` for `OPENAI_KEY`. */
+  #withOneWordMore(name: string): string | undefined {
+    if (!name.includes("_")) return undefined;
+    return [...this.#asked].sort().find((asked) => lacksOneWord(name, asked));
   }
 
   list(name: string): string[] {
@@ -129,7 +136,8 @@ export class EnvironmentReader {
       : { protocol: "", hostname: "" };
     // Of several hosts, as libpq takes them, only the first would be used.
     if (/^postgres(ql)?:$/.test(protocol) && !hostname.includes(",")) return secret;
-    const form = "a URL such as postgres://user:password@host:5432/database, with one host";
+    const form =
+      "a URL such as postgres://user:password@host:5432/database, with one host and with special characters of the password percent-encoded";
     throw invalid(name, masked, form);
   }
 

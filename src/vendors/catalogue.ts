@@ -214,10 +214,11 @@ async function readListWith(
 /**
  * The fault for a managed call to a vendor that the service has no key for (docs/configuration.md).
  */
-export function notConfigured(vendor: Vendor): Fault {
+export function notConfigured({ label, keyVariable }: Vendor): Fault {
+  const operators = keyVariable === undefined ? "" : ` The operator can set ${keyVariable}.`;
   return new Fault("vendor_not_configured", {
     message:
-      `${vendor.label} has no key on this service. Store a vendor key, or send 'Authorization: Bearer <API_KEY>;<VENDOR_KEY>'.`,
+      `${label} has no key on this service. Store a vendor key, or send 'Authorization: Bearer <API_KEY>;<VENDOR_KEY>'.${operators}`,
   });
 }
 

@@ -6,6 +6,7 @@ import {
   vendorFamilies,
   type VendorFamily,
 } from "../../contracts/calls/vendors.ts";
+import { defined } from "../base/defined.ts";
 import { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
@@ -43,6 +44,8 @@ export interface Vendor {
    * configured for the vendor.
    */
   readonly apiKey: Secret | undefined;
+  /** The environment variable that sets the service's own keys; absent: none does. */
+  readonly keyVariable?: string;
   /** All of the service's own keys. Vendors that share them have the same list. */
   readonly apiKeys: readonly Secret[];
   /** Dialects that the vendor itself speaks, the preferred one first. */
@@ -361,6 +364,7 @@ export interface CustomVendor {
   baseUrl: string;
   /** One key, or several separated by commas. */
   apiKey: Secret | undefined;
+  keyVariable?: string;
   dialects: readonly DialectName[];
   /**
    * Undefined: as in the row with the same label that this one overrides, if `dialects` has it;
@@ -395,6 +399,7 @@ export function createRegistry(
       ...row,
       baseUrl: own.baseUrl ?? operators?.baseUrl ?? shared.baseUrl ?? row.baseUrl,
       ...keysOf(own.apiKey ?? operators?.apiKey ?? shared.apiKey),
+      keyVariable: `${row.label.toUpperCase().replace("-", "_")}_API_KEY`,
       aliases: family.aliases,
       family,
     };
@@ -459,6 +464,7 @@ function customVendor(
     label: row.label,
     aliases,
     baseUrl: row.baseUrl,
+    ...defined({ keyVariable: row.keyVariable }),
     dialects: row.dialects,
     ...translation(row, existing),
     auth: row.auth,

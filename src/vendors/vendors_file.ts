@@ -3,6 +3,7 @@ import { baseUrlForm, isBaseUrl } from "../base/base_url.ts";
 import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
 import { dialectNames } from "../../contracts/calls/vendors.ts";
+import { defined } from "../base/defined.ts";
 import { Secret } from "../base/secret.ts";
 import type { Fault } from "../shared/fault.ts";
 import { validate } from "../shared/validate.ts";
@@ -67,6 +68,7 @@ export function parseVendorsFile(
       aliases: row.aliases,
       baseUrl: withoutEnd(row.base_url, "/"),
       apiKey: row.api_key_env === undefined ? undefined : secretFrom(row.api_key_env),
+      ...defined({ keyVariable: row.api_key_env }),
       dialects: row.dialects,
       ...(row.translate_to === undefined ? {} : { translateTo: row.translate_to }),
       auth: row.auth,

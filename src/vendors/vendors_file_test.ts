@@ -22,6 +22,7 @@ Deno.test("a row is read with its key from the variable it names", () => {
     aliases: ["intern"],
     baseUrl: "https://llm.corp.example/v1",
     apiKey: undefined,
+    keyVariable: "CORP_KEY",
     dialects: ["chat"],
     auth: "bearer",
     modelsPath: "/models",

@@ -133,7 +133,7 @@ testScenarios(service, [
     error: {
       type: "not_found_error",
       code: "vendor_not_configured",
-      message: /^vendor-a has no key on this service.*<API_KEY>;<VENDOR_KEY>/,
+      message: /^vendor-a has no key on this service.*<API_KEY>;<VENDOR_KEY>.*VENDOR_A_API_KEY/,
     },
     answerHeaders: { "x-transaction-id": null },
   },
