@@ -92,6 +92,7 @@ export ${runEnvironment}
 # As it was called, for the commands that it shows; a worker's parent has said it.
 command=$0
 [ "$(command -v demeter || :)" != "$0" ] || command=demeter
+case $command in *[!A-Za-z0-9_./-]*) command="'$command'" ;; esac
 export DEMETER_COMMAND="\${DEMETER_COMMAND:-$command}"
 run=--deny-run
 # Workers are this command again; they start nothing.

@@ -1,3 +1,4 @@
+import { shellWord } from "../base/shell_word.ts";
 import { embeddedDatabaseIn } from "./data_dir.ts";
 
 /**
@@ -33,7 +34,7 @@ export async function strayFilesIn(directory: string): Promise<string | undefine
     if (stray.length === 0) return undefined;
     const more = stray.length > 1 ? ` and ${stray.length - 1} more` : "";
     return `the directory belongs to user ${uid}, but not ${stray[0]}${more}: ` +
-      `run chown -R ${uid} ${directory}`;
+      `run chown -R ${uid} ${shellWord(directory)}`;
   } catch {
     return undefined;
   }

@@ -282,8 +282,10 @@ export function adminCommandOf({ program, dataDir }: Pick<Config, "program" | "d
 
 /** The same without paths, for readers who must not learn where the service's files are. */
 export function pathlessAdminCommand({ program }: Pick<Config, "program">): string {
-  const parts = program.split(" ").map((word) => word.startsWith("/") ? basename(word) : word);
-  return `${parts.join(" ")} admin`;
+  // A launcher quotes a path with spaces.
+  const texts = program.startsWith("'") ? [program.slice(1, -1)] : program.split(" ");
+  const shown = texts.map((text) => text.startsWith("/") ? basename(text) : text);
+  return `${shown.join(" ")} admin`;
 }
 
 /** Returns the default `DATA_DIR`: beside a compiled program, else in the working directory. */

@@ -594,5 +594,6 @@ Deno.test("commands are shown as the program was started: as a task, by npx, by 
   const toAnyone = (env: Record<string, string>) => pathlessAdminCommand(parseConfig(env));
   assert.equal(toAnyone({ DATA_DIR: "/srv/x" }), "deno task admin");
   assert.equal(toAnyone({ DEMETER_COMMAND: "/opt/demeter/demeter" }), "demeter admin");
+  assert.equal(toAnyone({ DEMETER_COMMAND: "'/opt/my gateway/demeter'" }), "demeter admin");
   assert.equal(toAnyone({ DEMETER_COMMAND: "./demeter" }), "./demeter admin");
 });

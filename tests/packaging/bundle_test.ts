@@ -20,7 +20,8 @@ import { putBundle } from "./put_bundle.ts";
  * data, and write its data. There is no source tree, and no cache to fall back on.
  */
 const directory = temporaryDirectory("bundle");
-const folder = `${directory}/program`;
+// A path that has to be quoted in a shell.
+const folder = `${directory}/a program`;
 // The demo keeps its data below DATA_DIR.
 const dataDir = `${directory}/demo`;
 await putBundle(folder);
@@ -46,7 +47,7 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
     env: { ...env, DATA_DIR: directory },
   });
   const key = demo.firstKey;
-  const shown = `New key    DATA_DIR=${dataDir} ${executable} admin key create`;
+  const shown = `New key    DATA_DIR=${dataDir} '${executable}' admin key create`;
   assert.ok(demo.output().includes(shown), "commands begin as it was called");
   await calls(demo, key);
   await pages(demo.baseUrl);
@@ -127,11 +128,11 @@ Deno.test("the bundle says its version, and how it is used", async () => {
   const said = async (...args: string[]) => await runProgram({ executable, args, cwd, env });
   assert.match((await said("--version")).stdout, /^demeter \d+\.\d+\.\d+\n$/);
   const help = (await said("--help")).stdout;
-  assert.match(help, /^usage: \S*demeter .*--version\]$/m);
+  assert.match(help, /^usage: .*demeter' .*--version\]$/m);
   assert.match(help, /^ {2}demo \[--empty\] {2}Starts the service with simulated vendors/m);
   const wrong = await said("serve");
   assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
-  assert.match(wrong.stderr, /^Unknown command 'serve'\. usage: \S*demeter /);
+  assert.match(wrong.stderr, /^Unknown command 'serve'\. usage: '.*demeter' /);
   // The command of a clone says the same, without Deno.
   const ofClone = (arg: string) =>
     runProgram({
