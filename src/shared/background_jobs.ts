@@ -72,6 +72,8 @@ function repeat(
       }
       onRun(name, "done");
     } catch (thrown) {
+      // The stop has closed what the job was using.
+      if (isStopped) return;
       // Logged once per outage: a database that is down for an hour is one event, not thousands.
       if (failedMs === undefined) {
         log.warn("a background job failed", { job: name, reason: reasonOf(thrown) });

@@ -87,6 +87,19 @@ Deno.test("a job that fails now and then during an outage logs it once", async (
   ]);
 });
 
+Deno.test("a run that a stop has cut off is no failure", async () => {
+  const { lines, log } = setup();
+  const begun = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const run = () => (begun.resolve(), closed.promise);
+  const runner = started({ everyMs: 0, run }, log);
+  await begun.promise;
+  runner.stop();
+  closed.reject(new Error("it is closed"));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(lines, []);
+});
+
 Deno.test("a job's line says why it failed, not what a caller would be told", async () => {
   const { lines, log } = setup();
   const refused = new Fault("store_unavailable", { note: "PostgreSQL: 28P01, wrong password" });
