@@ -67,7 +67,7 @@ export function wrongMasterKeyText(what: "missing" | "environment" | "file" | "i
   return `${wrongs[what]}: ${
     what === "inFile"
       ? "leave MASTER_KEY out, give it to 'admin master-key rotate', and set it then."
-      : "set MASTER_KEY to the one that the other processes have or that the last 'admin master-key rotate' was given; if it is lost, remove the stored keys ('admin vendor-key list', 'admin vendor-key remove') and give 'admin master-key rotate' the new one."
+      : "set MASTER_KEY to the one that the other processes have or that the last 'admin master-key rotate' was given; if it is lost, remove what it encrypts ('admin vendor-key list' and 'remove', 'admin webhook list' and 'remove'), set MASTER_KEY to a new one and give it to 'admin master-key rotate'."
   }`;
 }
 
