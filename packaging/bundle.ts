@@ -97,7 +97,10 @@ export DEMETER_COMMAND="\${DEMETER_COMMAND:-$command}"
 run=--deny-run
 # Workers are this command again; they start nothing.
 [ "\${WORKERS:-1}" = 1 ] || [ -n "\${DEMETER_WORKER:-}" ] || run=--allow-run="$home/demeter"
-read="=$home,$DATA_DIR${files}" write="=$DATA_DIR\${NOTIFY_SOCKET:+,$NOTIFY_SOCKET}"
+# Deno checks some operations on open files by their real path, and systemd makes DATA_DIR a link.
+real=$(readlink -m "$DATA_DIR" 2> /dev/null || readlink -f "$DATA_DIR" || :)
+data="$DATA_DIR\${real:+,$real}"
+read="=$home,$data${files}" write="=$data\${NOTIFY_SOCKET:+,$NOTIFY_SOCKET}"
 # It is written where it is told to be; renaming it, once it is whole, takes reading too.
 [ "\${1:-} \${2:-}" != "admin export" ] || read= write=
 exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} "$run" \\

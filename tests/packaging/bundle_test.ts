@@ -22,8 +22,12 @@ import { putBundle } from "./put_bundle.ts";
 const directory = temporaryDirectory("bundle");
 // A path that has to be quoted in a shell.
 const folder = `${directory}/a program`;
+// A link, as systemd makes it for a dynamic user.
+const state = `${directory}/state`;
+await Deno.mkdir(`${directory}/private`);
+await Deno.symlink("private", state);
 // The demo keeps its data below DATA_DIR.
-const dataDir = `${directory}/demo`;
+const dataDir = `${state}/demo`;
 await putBundle(folder);
 const executable = `${folder}/demeter`;
 const cwd = `${directory}/empty`;
@@ -44,7 +48,7 @@ const skipped = available ? "" : ` (skipped: ${reason})`;
 Deno.test("the bundle serves from an empty directory: calls, dashboard, reference, evaluations", async () => {
   const demo = await startService({
     ...{ executable, args: ["demo", "--empty"], cwd, timeoutMs },
-    env: { ...env, DATA_DIR: directory },
+    env: { ...env, DATA_DIR: state },
   });
   const key = demo.firstKey;
   const shown = `New key    DATA_DIR=${dataDir} '${executable}' admin key create`;
