@@ -180,7 +180,7 @@ export function parseConfig(environment: Environment): Config {
     host: read.host("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
     baseUrl: publicUrl(read),
-    dataDir: read.text("DATA_DIR") ?? defaultDataDir(),
+    dataDir: read.directory("DATA_DIR") ?? defaultDataDir(),
     databaseUrl: read.databaseUrl("DATABASE_URL"),
     analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
     masterKey: read.masterKey("MASTER_KEY"),

@@ -109,6 +109,7 @@ export class EnvironmentReader {
   headerSecret(name: string): Secret | undefined {
     if (this.text(name) === undefined) return undefined;
     const keys = this.list(name);
+    if (isQuoted(this.text(name)!)) throw invalid(name, masked, withoutQuotes);
     if (keys.length === 0 || !keys.every(isHeaderText)) {
       throw invalid(
         name,
@@ -224,6 +225,13 @@ export class EnvironmentReader {
     }
   }
 
+  /** Path of a directory, which may not exist yet. */
+  directory(name: string): string | undefined {
+    const path = this.text(name);
+    if (path === undefined || !isQuoted(path)) return path;
+    throw invalid(name, path, withoutQuotes);
+  }
+
   /** Path of an existing file. */
   file(name: string): string | undefined {
     const path = this.text(name);
@@ -252,6 +260,13 @@ const ownBeginnings = [
 function isHeaderText(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value);
 }
+
+/** `docker run --env-file` and the like pass on quotes, which a shell would remove. */
+function isQuoted(value: string): boolean {
+  return /^["']/.test(value) && value.length > 1 && value.at(-1) === value[0];
+}
+
+const withoutQuotes = "a value without quotes around it";
 
 const masked = "****";
 
