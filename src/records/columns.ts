@@ -22,10 +22,7 @@ export interface PayloadColumn {
 
 /**
  * How each public column of an interaction is stored, in the order of an export. Insert, select,
- * summary, export and the journal's JSON are derived from this. A new column takes a migration, a
- * line in `contracts/data/export_tables.ts` and in its example (`contracts/examples/records.ts`), a
- * field of `Interaction`, a line here, one in `src/dashboard/pages/interactions/detail_panels.tsx`,
- * and the place that sets its value (`src/relay/call.ts`); the compiler reports what is missing.
+ * summary, export and the journal's JSON are derived from this. How to add one: docs/developing.md.
  */
 export const columnTable = {
   transaction_id: word("transactionId"),

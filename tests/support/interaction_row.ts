@@ -38,11 +38,9 @@ export function interactionRow(
 
 const schemas: Readonly<Record<string, z.ZodType>> = interactionRecord.shape;
 
-/** Columns whose fields are absent instead of null. */
-const optional: readonly string[] = ["attempts", "cache", "client", "trace_id"];
-
-/** Null for each field whose column may be null, except those of `optional`. */
+/** Null for each field whose column may be null, except where a record leaves out the field. */
 const absent = Object.fromEntries(
-  columns.filter(({ name }) => schemas[name] instanceof z.ZodNullable && !optional.includes(name))
-    .map(({ field }) => [field, null]),
+  columns.filter(({ name, read = (value) => value }) =>
+    schemas[name] instanceof z.ZodNullable && read(null) === null
+  ).map(({ field }) => [field, null]),
 );
