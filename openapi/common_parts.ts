@@ -1,3 +1,4 @@
+import { clientHeaders } from "../contracts/kernel/client_headers.ts";
 import type { Contract } from "../contracts/kernel/contract.ts";
 import { errors } from "../contracts/kernel/errors.ts";
 import { type Reference, reference } from "./shapes.ts";
@@ -255,7 +256,8 @@ const vendorStatuses: ReadonlySet<string> = new Set(
 export function answerHeaders(contract: Contract, status: string): Record<string, Reference> {
   const good = Number(status) < 400;
   const names: (keyof typeof commonHeaders)[] = ["X-Request-ID"];
-  if (contract.dialect === "messages") names.push("request-id");
+  const { requestId } = clientHeaders[contract.dialect];
+  if (requestId !== undefined) names.push(requestId);
   // Only a caller with a valid key takes a rate token, and may have its vendor key refused.
   const isCaller = status !== "401" || contract.codes.includes("invalid_vendor_api_key");
   if (contract.scope !== null && isCaller) {

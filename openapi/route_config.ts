@@ -1,4 +1,5 @@
 import type { RouteConfig, z } from "@hono/zod-openapi";
+import { clientHeaders } from "../contracts/kernel/client_headers.ts";
 import { errorSchemas } from "../contracts/kernel/common.ts";
 import type { Contract } from "../contracts/kernel/contract.ts";
 import { errors } from "../contracts/kernel/errors.ts";
@@ -31,7 +32,7 @@ export function routeConfig(contract: Contract): RouteConfig {
     security: contract.scope === null ? [] : [
       { bearer: [] },
       { apiKeyHeader: [] },
-      ...(contract.dialect === "generate" ? [{ googApiKeyHeader: [] }] : []),
+      ...(clientHeaders[contract.dialect].key === undefined ? [] : [{ googApiKeyHeader: [] }]),
     ],
     request: {
       ...(contract.params ? { params: contract.params } : {}),

@@ -7,7 +7,7 @@ import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { pathOf } from "./http_request.ts";
 import { securityHeaders } from "./respond.ts";
-import { requestIdHeaders } from "./client_headers.ts";
+import { requestIdHeaders } from "../../contracts/kernel/client_headers.ts";
 
 export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key") =>
   | string

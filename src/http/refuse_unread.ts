@@ -2,7 +2,7 @@ import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
-import { requestIdHeaders } from "./client_headers.ts";
+import { requestIdHeaders } from "../../contracts/kernel/client_headers.ts";
 
 const faults = {
   too_large: () => new Fault("headers_too_large"),

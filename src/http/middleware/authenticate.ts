@@ -11,7 +11,7 @@ import type { Reply } from "../../relay/reply.ts";
 import type { FrontDoor } from "../front_door.ts";
 import type { HttpRequest } from "../http_request.ts";
 import type { Env, OnFault, RequestContext } from "../request_context.ts";
-import { clientHeaders } from "../client_headers.ts";
+import { clientHeaders } from "../../../contracts/kernel/client_headers.ts";
 
 /**
  * Requires a service key on every path, including unknown ones. Keys in the query are never accepted.

@@ -3,7 +3,7 @@ import { cors } from "hono/cors";
 import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { type AnswerHeaders, pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env, RequestContext } from "../request_context.ts";
-import { clientHeaders } from "../client_headers.ts";
+import { clientHeaders } from "../../../contracts/kernel/client_headers.ts";
 import type { ErrorDialectOf } from "../error_dialect.ts";
 
 /**

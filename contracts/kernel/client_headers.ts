@@ -1,4 +1,4 @@
-import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
+import type { ErrorDialect } from "./contract.ts";
 
 /** Headers that a dialect's own clients use, in addition to ours, which every client may use. */
 export const clientHeaders: Readonly<
