@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { ErrorDialect } from "./contract.ts";
 
 const fault = {
   message: z.string().describe("What went wrong, for humans. Names the field by its path."),
@@ -41,7 +42,7 @@ export const errorSchemas = {
       status: z.string().describe("Canonical name of the status, such as `NOT_FOUND`."),
     }).openapi("GenerateErrorBody").describe("The error."),
   }).openapi("GenerateError"),
-} as const;
+} as const satisfies Readonly<Record<ErrorDialect, z.ZodType>>;
 
 /** A block, part or item with a `type`; its other fields depend on the dialect. */
 export const typedPart = z.looseObject({

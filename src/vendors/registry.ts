@@ -184,7 +184,7 @@ const dialectDefaults = {
   responses: hostMedia,
   messages: messagesDefaults,
   generate: generateDefaults,
-} as const;
+} as const satisfies Readonly<Record<DialectName, unknown>>;
 
 const anyModel = /^/;
 

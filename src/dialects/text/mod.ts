@@ -5,7 +5,7 @@ import { generate } from "./generate/mod.ts";
 import { messages } from "./messages/mod.ts";
 import { responses } from "./responses/mod.ts";
 
-/** Every dialect by its name: the only place that knows them all. */
+/** Every dialect by its name. */
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   chat,
   responses,
