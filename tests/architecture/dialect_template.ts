@@ -60,7 +60,11 @@ function strays(tree: Tree, name: string): Finding[] {
       const [first = "", ...rest] = path.slice(root.length).split("/");
       return rest.length > 0 ? !folders.includes(first) : !own.includes(first);
     })
-    .map((path) => ({ path, line: 0, message: "it isn't in the template of dialects" }));
+    .map((path) => ({
+      path,
+      line: 0,
+      message: "not in the template: move it to request/ or answer/",
+    }));
 }
 
 function exported(text: string, name: string): boolean {

@@ -36,7 +36,7 @@ Deno.test("a file or an export that others have is missed", () => {
 Deno.test("a file that no other dialect has is found", () => {
   const root = "src/dialects/text/toy";
   assert.deepEqual(toy({ "helpers.ts": "", "stream/blocks.ts": "" }), [
-    `${root}/helpers.ts: it isn't in the template of dialects`,
-    `${root}/stream/blocks.ts: it isn't in the template of dialects`,
+    `${root}/helpers.ts: not in the template: move it to request/ or answer/`,
+    `${root}/stream/blocks.ts: not in the template: move it to request/ or answer/`,
   ]);
 });

@@ -256,7 +256,7 @@ function objection(path: string, each: Import): string | null {
   if (from.may.includes("*") || from.may.includes(to.name)) return null;
   return `imports ${each.path}; ${from.name} may import only ${
     [from.name, ...from.may].join(", ")
-  }`;
+  } (tests/architecture/layout.ts): pass it in, or move what both need to a folder of these`;
 }
 
 function packageObjection(path: string, from: Folder, specifier: string): string | null {

@@ -3,8 +3,8 @@ import { importsOf } from "./imports.ts";
 import { codeFiles, type Finding, isTest } from "./tree.ts";
 
 /**
- * Interactions are behind a port (`AnalyticsStore`): nobody else has their database, so that another
- * kind of store is a folder beside `src/records/store/` and a line in `src/main/open_stores.ts`.
+ * Interactions are behind a port (`AnalyticsStore`): nobody else has their database, so that there
+ * can be another kind of store (docs/developing.md, "Another store for interactions").
  */
 export const ports: Check = {
   isAbout: (path) => /^(src\/|(main|admin|program)\.ts$)/.test(path) && !isTest(path),

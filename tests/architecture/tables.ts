@@ -13,7 +13,10 @@ export const tableOwners: Check = {
         for (const table of tablesIn(text)) {
           const owner = owners.get(table)!;
           if (isHome(path, owner) || isException(path, table)) continue;
-          report(node, `names the table ${table}, which belongs to src/${owner}/store`);
+          report(
+            node,
+            `names the table ${table}, which belongs to src/${owner}/store: add a function there and call it`,
+          );
         }
       };
       return {

@@ -66,7 +66,8 @@ function beyond(
     const most = allowed[name] ?? 1;
     const files = all.map(({ path }) => path).join(", ");
     if (all.length > most) {
-      findings.push({ path: all[1]!.path, line: 0, message: `'${name}' is exported by ${files}` });
+      const message = `'${name}' is exported by ${files}: rename one`;
+      findings.push({ path: all[1]!.path, line: 0, message });
     }
   }
   for (const [name, most] of Object.entries(allowed)) {

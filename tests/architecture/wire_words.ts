@@ -12,13 +12,16 @@ export const wireWords: Check = {
     const home = /^src\/dialects\/(?:text|media)\/([a-z]+)\//.exec(path)?.[1];
     const mayUse = (word: string) =>
       (home !== undefined && ownersOf(word).includes(home)) || isOurs(path, word);
+    const advice = home === undefined
+      ? "ask the dialect"
+      : `if it is a field of ${home} too, add ${home} to its dialects in wire_words.ts`;
     return [(report) => {
       const look = (node: Deno.lint.Node, text: string) => {
         const word = (text.match(wholeWords) ?? []).find((one) => isWire(one) && !mayUse(one));
         if (word === undefined) return;
         report(
           node,
-          `knows '${word}', a field of ${ownersOf(word).join(" and ")}; ask the dialect`,
+          `knows '${word}', a field of ${ownersOf(word).join(" and ")}; ${advice}`,
         );
       };
       return {
