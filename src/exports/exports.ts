@@ -156,7 +156,7 @@ export class Exports {
   }
 
   /** Cancels a job or deletes its file. Throws `export_not_found`. */
-  async remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void> {
+  async remove(accountId: number, requestId: string, audit: AuditNote): Promise<void> {
     const job = await this.#deps.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
     this.#queue.stop(requestId);

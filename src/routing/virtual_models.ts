@@ -13,7 +13,7 @@ import {
 } from "./virtual_model.ts";
 
 /** The audit log's entry; a function gets the definition that was set. */
-type VirtualModelAudit = Parameters<VirtualModelStore["set"]>[3];
+type VirtualModelAudit = NonNullable<Parameters<VirtualModelStore["set"]>[3]>;
 
 /** Virtual models as operators and an account's people manage them. */
 export interface VirtualModels {
@@ -25,14 +25,14 @@ export interface VirtualModels {
     accountId: number,
     name: string,
     json: unknown,
-    audit?: VirtualModelAudit,
+    audit: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /** As `set`, for a name that is free. Throws `Fault("already_exists")` where it isn't. */
   create(
     accountId: number,
     name: string,
     json: unknown,
-    audit?: VirtualModelAudit,
+    audit: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /**
    * Replaces the fields that `fields` has; null removes `stick_by`. Throws `OptionError`, and
@@ -42,10 +42,10 @@ export interface VirtualModels {
     accountId: number,
     name: string,
     fields: Readonly<Record<string, unknown>>,
-    audit?: VirtualModelAudit,
+    audit: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /** False where the account has none of this name. */
-  remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
+  remove(accountId: number, name: string, audit: AuditNote): Promise<boolean>;
   /** Lists the virtual models of one account, or of all accounts, sorted by account and name. */
   list(accountId?: number): Promise<StoredVirtualModel[]>;
   /** Lists the service's own virtual models, which all accounts may call. */
