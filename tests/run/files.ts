@@ -117,7 +117,7 @@ export const longest: readonly string[] = [
   "tests/money/crash_test.ts",
   "tests/e2e/admin_test.ts",
   "tests/store/fair_reads_test.ts",
-  "tests/matrix/vault_test.ts",
+  "tests/matrix/reasoning_store_test.ts",
   "tests/store/embedded_crash_test.ts",
   "tests/store/embedded_test.ts",
   "tests/e2e/pictures_size_test.ts",
