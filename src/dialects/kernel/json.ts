@@ -1,6 +1,5 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
-import { unreadableAnswer } from "../../shared/fault.ts";
 
 /** JSON of unknown shape: vendors' answers and callers' open objects. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
@@ -61,31 +60,6 @@ export function unixTime(value: unknown): number | undefined {
 
 /** The end of year 9999. */
 const lastSecond = 253_402_300_799;
-
-export function choiceIndex(value: unknown, position: number): number {
-  const isIndex = Number.isInteger(value) && (value as number) >= 0 &&
-    (value as number) < maxChoices;
-  return isIndex ? value as number : position;
-}
-
-/**
- * Returns the indexes of choices that arrived together. Some servers number all of them 0: if two
- * have the same index, all are numbered by position.
- */
-export function choiceIndexes(choices: readonly JsonRecord[]): number[] {
-  refuseManyChoices(choices);
-  const indexes = choices.map(({ index }, position) => choiceIndex(index, position));
-  if (choices.length < 2 || new Set(indexes).size === choices.length) return indexes;
-  return [...choices.keys()];
-}
-
-/** Throws `upstream_invalid_response` for more choices than a request may ask for. */
-export function refuseManyChoices({ length }: readonly unknown[]): void {
-  if (length > maxChoices) throw unreadableAnswer(`an answer with more than ${maxChoices} choices`);
-}
-
-/** Maximum number of choices that a request may ask for. */
-const maxChoices = 128;
 
 /** A non-empty string. */
 export function asString(value: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { choiceIndex, count, innerJson, miscounts, unixTime } from "./json.ts";
+import { count, innerJson, miscounts, unixTime } from "./json.ts";
 
 Deno.test("a count is whole and no larger than numbers that can be counted with", () => {
   const counts: [unknown, number | undefined][] = [
@@ -23,13 +23,6 @@ Deno.test("a time is one that a calendar has", () => {
   }
   const last = unixTime(253_402_300_799)!;
   assert.equal(new Date(last * 1000).toISOString(), "9999-12-31T23:59:59.000Z");
-});
-
-Deno.test("an answer without a usable index has that of its place", () => {
-  for (const value of [undefined, null, "1", -1, 1.5, 128, 1e21]) {
-    assert.equal(choiceIndex(value, 7), 7, String(value));
-  }
-  for (const value of [0, 1, 127]) assert.equal(choiceIndex(value, 7), value);
 });
 
 Deno.test("a value that is not a count is a miscount, a missing one is not", () => {

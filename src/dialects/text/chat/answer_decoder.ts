@@ -1,14 +1,8 @@
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent, StartEvent, UsageEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
-import {
-  asRecord,
-  asString,
-  choiceIndexes,
-  isRecord,
-  type JsonRecord,
-  unixTime,
-} from "../../kernel/json.ts";
+import { choiceIndexes } from "../../kernel/choices.ts";
+import { asRecord, asString, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";

@@ -1,13 +1,8 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import { choiceIndex, refuseManyChoices } from "../../kernel/choices.ts";
 import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
-import {
-  asRecord,
-  choiceIndex,
-  isRecord,
-  type JsonRecord,
-  refuseManyChoices,
-} from "../../kernel/json.ts";
+import { asRecord, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { isFlat, ownAnswer } from "./answer/own_choice.ts";

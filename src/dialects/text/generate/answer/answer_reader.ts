@@ -1,12 +1,6 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import {
-  asRecord,
-  asString,
-  choiceIndexes,
-  isRecord,
-  type JsonRecord,
-  unixTime,
-} from "../../../kernel/json.ts";
+import { choiceIndexes } from "../../../kernel/choices.ts";
+import { asRecord, asString, isRecord, type JsonRecord, unixTime } from "../../../kernel/json.ts";
 import { OwnMembers } from "../../../kernel/own_fields.ts";
 import { CandidateReader } from "./candidate_reader.ts";
 import { isBlocked } from "../finish_reason.ts";
