@@ -9,10 +9,10 @@ import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /**
  * A call of an evaluation. Session and user are the stored interaction's, whose id is in
- * `sourceIds`: a deletion that matches it erases this call too.
+ * `sourceCallIds`: a deletion that matches it erases this call too.
  */
 export interface EvalCall extends Omit<JobCall, "endpoint"> {
-  sourceIds: readonly string[];
+  sourceCallIds: readonly string[];
   dialect: Dialect;
   body: unknown;
   bodyText: string;

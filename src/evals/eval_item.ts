@@ -262,7 +262,7 @@ async function call(
   request: { dialect: Dialect; body: unknown; bodyText: string; requestId: string },
 ): Promise<CallOutcome> {
   const { run, principal, signal, item } = context;
-  const ofStored = { sessionId, userId, sourceIds: [item.transactionId] };
+  const ofStored = { sessionId, userId, sourceCallIds: [item.transactionId] };
   const asked = await askModel(deps, { principal, signal, ...ofStored, ...request });
   if (asked.kind === "refused" && asked.cause !== undefined) {
     warnOf(deps, context, asked.cause);

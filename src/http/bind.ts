@@ -332,7 +332,7 @@ function callerOf(
     arrivedAt: arrivalOf(principal.account.id, requestContext),
     arrivedMs: requestContext.arrivedMs,
     trace: requestContext.trace,
-    ...(requestContext.sourceIds ? { sourceIds: requestContext.sourceIds } : {}),
+    ...(requestContext.sourceCallIds ? { sourceCallIds: requestContext.sourceCallIds } : {}),
     ...(requestContext.sentText ? { sentText: requestContext.sentText } : {}),
     ...(requestContext.tags ? { tags: requestContext.tags } : {}),
   };

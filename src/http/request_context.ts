@@ -27,7 +27,7 @@ export interface RequestContext {
   readonly incoming: object | undefined;
   readonly trace: CallTrace;
   /** Earlier interactions whose content was added to the request, not sent by the caller. */
-  sourceIds?: readonly string[];
+  sourceCallIds?: readonly string[];
   /** The body to record, if the request has content that the caller did not send. */
   sentText?: string;
   /** Tags that were taken out of the request. */

@@ -31,7 +31,7 @@ export interface CachedCallDeps extends CallDeps {
 export function askedTtl(caller: CallContext): number | undefined {
   const recording = recordModeOf(caller);
   const seconds = cacheTtlOf(caller.header("x-cache-ttl"), caller.principal.key.cacheTtlSeconds);
-  return caller.sourceIds || recording === "metadata" ? undefined : seconds;
+  return caller.sourceCallIds || recording === "metadata" ? undefined : seconds;
 }
 
 /**

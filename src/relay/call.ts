@@ -476,7 +476,7 @@ export class Call<M extends CallMeter = Meter> {
     if (this.#traceId !== undefined) record.traceId = this.#traceId;
     if (leaseId !== null) record.leaseId = leaseId;
     if (budgetLeaseIds) record.budgetLeaseIds = budgetLeaseIds;
-    if (caller.sourceIds) record.sourceCallIds = caller.sourceIds;
+    if (caller.sourceCallIds) record.sourceCallIds = caller.sourceCallIds;
     // Without a stored answer there is nothing to replay, so a repeated request is a new call.
     if (caller.trace.repeat && !this.#isMetadataOnly) record.repeat = caller.trace.repeat;
     if (this.#isMetadataOnly) record.recording = "metadata";

@@ -84,7 +84,7 @@ export interface CallContext {
    * Interactions whose content this call contains, as in an evaluation. It is not recorded once
    * they are erased.
    */
-  readonly sourceIds?: readonly string[];
+  readonly sourceCallIds?: readonly string[];
   /**
    * The body for the record, where the body itself holds more than the caller sent, as on a
    * WebSocket.
@@ -211,7 +211,7 @@ export interface JobCall {
   sessionId: string | null;
   userId: string | null;
   /** Interactions whose content the call contains. */
-  sourceIds?: readonly string[];
+  sourceCallIds?: readonly string[];
   /** Aborted when the process ends. */
   signal: AbortSignal;
 }
@@ -235,6 +235,6 @@ export function jobCaller(clock: Clock, call: JobCall): CallContext {
     arrivedAt: clock.now(),
     arrivedMs: clock.monotonicMs(),
     trace: {},
-    ...(call.sourceIds ? { sourceIds: call.sourceIds } : {}),
+    ...(call.sourceCallIds ? { sourceCallIds: call.sourceCallIds } : {}),
   };
 }

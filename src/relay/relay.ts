@@ -249,9 +249,9 @@ async function callPlanOf(
  */
 function withCallersSources(
   continued: ContinuedRequest,
-  { sourceIds = [] }: CallContext,
+  { sourceCallIds = [] }: CallContext,
 ): ContinuedRequest {
-  return { ...continued, sources: [...new Set([...continued.sources, ...sourceIds])] };
+  return { ...continued, sources: [...new Set([...continued.sources, ...sourceCallIds])] };
 }
 
 /**

@@ -351,7 +351,7 @@ export class ResponseSocket implements FrameReceiver {
       : frames.withItems(frame, joinItems(warmed, own.sentText), storedId);
     context.sentText = frames.bodyText(recorded);
     context.tags = own.tags;
-    context.sourceIds = sources;
+    context.sourceCallIds = sources;
     return frames.withItems(frame, joinItems(itemsText, own.itemsText), storedId);
   }
 
