@@ -1,3 +1,4 @@
+import { vendorFamilies } from "../calls/vendors.ts";
 import type { OperationExamples } from "./example.ts";
 
 /** Models that the examples use, by family; the unified family needs the provider in front. */
@@ -14,7 +15,7 @@ export const exampleModels: Readonly<Record<string, string>> = {
 
 /** Returns examples of model calls under one prefix, by the operation's name without its family. */
 export function callExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
-  const named = exampleModels[prefix] ?? exampleModels.chat!;
+  const named = exampleModel(prefix);
   const used = prefix === "chat" ? "gpt-5-mini" : named;
   return {
     createChatCompletion: chat(named, used),
@@ -22,6 +23,15 @@ export function callExamples(prefix: string): Readonly<Record<string, OperationE
     ...messages(named, used),
     ...generate(prefix === "chat" ? "vendor-d/gemini-2.5-flash" : named, used),
   };
+}
+
+/** Throws an Error for a family without a model; other prefixes have no calls. */
+function exampleModel(prefix: string): string {
+  const model = exampleModels[prefix];
+  if (model === undefined && vendorFamilies.some(({ label }) => label === prefix)) {
+    throw new Error(`contracts/examples/calls.ts has no model of ${prefix}`);
+  }
+  return model ?? exampleModels.chat!;
 }
 
 const question = "/// APP docs\nName the capital of France.";
