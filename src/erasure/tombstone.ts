@@ -71,7 +71,7 @@ export function covers(tombstone: Tombstone, call: SelectableCall): boolean {
 }
 
 /** Returns the SHA-256 of salt and value, as hex; the same as `hashOf` in `erasure_sql.ts`. */
-export function saltedHash(salt: string, value: string): string {
+function saltedHash(salt: string, value: string): string {
   return sha256Hex(salt + value);
 }
 

@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import { type JournalRecord, scanRecords } from "./records.ts";
 
 /** Names of files in the journal's folder. */
-export const segmentName = /^\d{12}\.journal$/;
-export const damagedName = /^\d{12}\.journal\.damaged$/;
+const segmentName = /^\d{12}\.journal$/;
+const damagedName = /^\d{12}\.journal\.damaged$/;
 /** Suffix of a file that will replace a segment. */
 export const rewrittenSuffix = ".rewritten";
 export const rejectedName = "rejected.jsonl";
