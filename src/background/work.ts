@@ -183,7 +183,7 @@ async function release(
 }
 
 function callerOf(
-  { clock, timeoutMs }: BackgroundAskDeps,
+  { clock, heavy, timeoutMs }: BackgroundAskDeps,
   { request }: ClaimedBackgroundCall,
   { principal, vendorKey, signal }: Pick<CallContext, "principal" | "vendorKey" | "signal">,
 ): CallContext {
@@ -191,7 +191,7 @@ function callerOf(
   const { requestId, sessionId, userId, endpoint, createdAt } = begun;
   const job = { principal, endpoint, requestId, sessionId, userId, signal };
   return {
-    ...jobCaller(clock, job),
+    ...jobCaller({ clock, heavy }, job),
     vendorKey,
     path,
     header: (name) => headers[name],

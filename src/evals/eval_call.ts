@@ -1,10 +1,14 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
-import type { Clock } from "../base/clock.ts";
-import { parseExactly } from "../base/exact_json.ts";
 import { Fault, isStoreAway } from "../shared/fault.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { type CallTrace, type JobCall, jobCaller } from "../relay/call_context.ts";
+import {
+  type CallTrace,
+  type JobCall,
+  jobCaller,
+  type JobCallerDeps,
+} from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
+import { parseAnswerInTurns } from "../relay/text_answer.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /**
@@ -37,8 +41,7 @@ export type CallResult =
   | { kind: "unrecoverable"; code: ErrorCode; message: string }
   | { kind: "stopped"; spent?: Spent };
 
-export interface EvalCallDeps {
-  clock: Clock;
+export interface EvalCallDeps extends JobCallerDeps {
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
   /** Called when little is left of the account's rate, which its live calls may need. */
@@ -62,7 +65,7 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
   }
   if (rate.remaining * 10 < rate.limit) deps.onLowRate();
   if (call.signal.aborted) return { kind: "stopped" };
-  const caller = jobCaller(deps.clock, {
+  const caller = jobCaller(deps, {
     ...call,
     endpoint: "/api/v1/evals",
   });
@@ -73,7 +76,11 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
     if (reply.status === 499) return { kind: "stopped", spent: spentBy(caller.trace) };
     // The answer is complete: the next try finds it, and counts it.
     if (call.signal.aborted) return { kind: "stopped" };
-    return { kind: "answer", json: parseExactly(text), spent: spentBy(caller.trace) };
+    return {
+      kind: "answer",
+      json: await parseAnswerInTurns(text, caller),
+      spent: spentBy(caller.trace),
+    };
   } catch (thrown) {
     const spent = spentBy(caller.trace);
     if (call.signal.aborted) return { kind: "stopped", spent };

@@ -3,7 +3,7 @@ import { type HttpRequest, requestOf } from "./http_request.ts";
 import type { z } from "zod";
 import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, heavyStepOf } from "../relay/call_context.ts";
 import { leftReply, type Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
@@ -11,7 +11,7 @@ import { headerText } from "../base/header_text.ts";
 import { ownText } from "../base/own_text.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { HeavyBodies } from "../base/heavy_json.ts";
-import { runInTurns, type Step } from "../base/heavy_work.ts";
+import type { Step } from "../base/heavy_work.ts";
 import { type BodyHold, readSent, type SentBody } from "./sent_body.ts";
 import type { DirectEndpoints } from "./direct_endpoints.ts";
 import type { ErrorDialectOf } from "./error_dialect.ts";
@@ -116,13 +116,7 @@ export class Endpoints {
           unstorableText(input.body);
         if (unstorable) throw unstorable;
       }
-      // A call that has begun must be settled: this work has no timeout, and continues even if the
-      // caller leaves.
-      const heavyStep = () =>
-        runInTurns(deps.heavy.work, {
-          key: String(caller.principal.account.id),
-          hasNoTimeout: true,
-        });
+      const heavyStep = heavyStepOf(deps.heavy, caller.principal);
       const onEncoded = () => room.leaveHeavy?.();
       return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
     });

@@ -377,7 +377,7 @@ function createWork(
     evals: createEvalServices({
       ...{ database, analyticsStore, fairAnalytics },
       ...{ processId, clock, log, newId },
-      ...{ relay, rateLimiter, apiKeys, dialects, media },
+      ...{ relay, heavy, rateLimiter, apiKeys, dialects, media },
     }),
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },

@@ -12,11 +12,13 @@ import { shownVendor } from "../vendors/shown_vendor.ts";
 export function createPlaygroundDeps(
   { clock, newId, rateLimiter, dialects, calls, vendors, routing, keys }: Services,
 ): PlaygroundDeps {
-  const { relay } = calls;
+  const { relay, heavy } = calls;
   const { registry, prices, catalogue } = vendors;
   const modelDeps = { registry, prices, catalogue, clock, storedKeys: keys.storedKeys };
   return {
-    ...createPlaygroundCalls({ clock, relay, rateLimiter, newId, dialect: dialects.chat }),
+    ...createPlaygroundCalls({
+      ...{ clock, heavy, relay, rateLimiter, newId, dialect: dialects.chat },
+    }),
     models: async (accountId) => {
       const names = routing.routes.listVirtual(accountId).map(({ name }) => name);
       const groups = await callableModels(modelDeps, accountId);

@@ -1,4 +1,3 @@
-import type { Clock } from "../base/clock.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { finish } from "../base/steps.ts";
 import { defined } from "../base/defined.ts";
@@ -10,7 +9,7 @@ import type { Principal } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Interaction } from "../shared/interaction.ts";
 import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { jobCaller } from "../relay/call_context.ts";
+import { jobCaller, type JobCallerDeps } from "../relay/call_context.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
@@ -52,8 +51,7 @@ export interface PlaygroundCalls {
   bodyOf(request: PlaygroundRequest): Record<string, unknown>;
 }
 
-export interface PlaygroundCallDeps {
-  clock: Clock;
+export interface PlaygroundCallDeps extends JobCallerDeps {
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
   dialect: Dialect;
@@ -77,7 +75,7 @@ async function* send(
   call: PlaygroundCall,
 ): AsyncGenerator<PlaygroundEvent> {
   const { clock, dialect } = deps;
-  const caller = jobCaller(clock, {
+  const caller = jobCaller(deps, {
     principal: principalOf(call.account, clock.now()),
     endpoint: "/dashboard/playground",
     requestId: deps.newId(),

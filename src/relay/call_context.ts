@@ -1,7 +1,7 @@
 import { headerText } from "../base/header_text.ts";
 import { ownText } from "../base/own_text.ts";
-import { heavyUnits } from "../base/heavy_json.ts";
-import { runAtOnce, type Step } from "../base/heavy_work.ts";
+import { type HeavyBodies, heavyUnits } from "../base/heavy_json.ts";
+import { runAtOnce, runInTurns, type Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { invalidValue } from "../shared/fault.ts";
@@ -34,6 +34,17 @@ export function repeatableId(
 /** Returns the step for work on an answer of so many UTF-16 units: in turns where that is large. */
 export function stepFor(units: number, { heavyStep }: Pick<CallContext, "heavyStep">): Step {
   return (units > heavyUnits ? heavyStep?.() : undefined) ?? runAtOnce;
+}
+
+/**
+ * Returns how large work on an account's answer runs: in turns with other calls. A call that has
+ * begun must be settled, so this work has no timeout, and continues even if the caller leaves.
+ */
+export function heavyStepOf(
+  { work }: Pick<HeavyBodies, "work">,
+  { account }: Pick<Principal, "account">,
+): () => Step {
+  return () => runInTurns(work, { key: String(account.id), hasNoTimeout: true });
 }
 
 /** Returns the name of the calling program: the first product of its `User-Agent`. */
@@ -216,11 +227,17 @@ export interface JobCall {
   signal: AbortSignal;
 }
 
+/** What a job's calls need, besides the job. */
+export interface JobCallerDeps {
+  clock: Clock;
+  heavy: Pick<HeavyBodies, "work">;
+}
+
 /**
  * A caller without an HTTP request: no headers, and only stored vendor keys. It never drains an
  * answer: it leaves only when the process ends.
  */
-export function jobCaller(clock: Clock, call: JobCall): CallContext {
+export function jobCaller({ clock, heavy }: JobCallerDeps, call: JobCall): CallContext {
   const { account, key: { cacheTtlSeconds: _, ...key } } = call.principal;
   return {
     principal: { account, key: { ...key, onDisconnect: "cancel" } },
@@ -235,6 +252,7 @@ export function jobCaller(clock: Clock, call: JobCall): CallContext {
     arrivedAt: clock.now(),
     arrivedMs: clock.monotonicMs(),
     trace: {},
+    heavyStep: heavyStepOf(heavy, call.principal),
     ...(call.sourceCallIds ? { sourceCallIds: call.sourceCallIds } : {}),
   };
 }

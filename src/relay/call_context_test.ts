@@ -1,6 +1,9 @@
 import assert from "@std/assert";
 import { heldBytes } from "../../tests/support/held_bytes.ts";
-import { CallTimes, clientOf } from "./call_context.ts";
+import { FakeClock } from "../base/clock.ts";
+import { heavyUnits } from "../base/heavy_json.ts";
+import { createHeavyWork } from "../base/heavy_work.ts";
+import { CallTimes, clientOf, jobCaller, stepFor } from "./call_context.ts";
 
 Deno.test("a client's name is the first product of its user agent, and holds none of the rest", () => {
   const client = (userAgent?: string) => clientOf({ header: () => userAgent });
@@ -52,4 +55,21 @@ Deno.test("of vendor requests that overlap, each one's trace ends with its own a
   other.end();
   const spans = times.requests.map(({ startMs, endMs }) => [startMs, endMs]);
   assert.deepEqual(spans, [[0, 10], [10, 30], [0, 40]]);
+});
+
+Deno.test("work on a large answer of a job takes turns with that of other accounts", async () => {
+  const work = createHeavyWork({ tooLate: () => new Error("too late") });
+  const caller = jobCaller({ clock: new FakeClock(), heavy: { work } }, {
+    principal: { account: { id: 1 }, key: {} } as never,
+    ...{ endpoint: "/evals", requestId: "id", sessionId: null, userId: null },
+    signal: new AbortController().signal,
+  });
+  const done: string[] = [];
+  const step = stepFor(heavyUnits + 1, caller);
+  await Promise.all([
+    step(() => done.push("the job's")),
+    step(() => done.push("the job's")),
+    work.run({ key: "2" }, () => done.push("another's")),
+  ]);
+  assert.deepEqual(done, ["the job's", "another's", "the job's"]);
 });

@@ -144,7 +144,7 @@ async function run(
   const clock = new FakeClock();
   const { reservations, quiet, ...credit } = await creditOf(clock);
   const deps = { ...depsOf(clock, scripts), reservations, ...replaced };
-  const caller = jobCaller(clock, {
+  const caller = jobCaller({ clock, heavy: {} as never }, {
     principal: { account: { id: 1, tier: "pro" }, key: keyOfAll } as never,
     ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
     signal: stop.signal,

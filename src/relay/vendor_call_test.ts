@@ -69,7 +69,7 @@ function setUp(
     },
     close() {},
   };
-  const context = jobCaller(clock, {
+  const context = jobCaller({ clock, heavy: {} as never }, {
     principal: { account: { id: 1 }, key: { onDisconnect } } as never,
     ...{ endpoint: "/chat", requestId: "a-request", sessionId: null, userId: null },
     signal: caller.signal,

@@ -183,7 +183,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
 }
 
 function callerOf(
-  { clock }: Services,
+  { clock, calls: { heavy } }: Services,
   principal: Principal,
   endpoint: string,
   fault: ArmedFault,
@@ -191,7 +191,7 @@ function callerOf(
   const requestId = crypto.randomUUID();
   const { signal } = new AbortController();
   const call = { principal, endpoint, requestId, sessionId: null, userId: null, signal };
-  const caller = jobCaller(clock, call);
+  const caller = jobCaller({ clock, heavy }, call);
   caller.trace.onSettled = () => fault.at("trace.onSettled");
   return caller;
 }

@@ -105,6 +105,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
     runner() {
       const runner = new EvalRunner({
         clock: world.clock,
+        heavy: {} as never,
         log: {
           warn: (message, fields) => void world.log.push(`${message} ${JSON.stringify(fields)}`),
         },
