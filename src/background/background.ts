@@ -1,5 +1,4 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
-import { parseExactly } from "../base/exact_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
@@ -12,7 +11,7 @@ import { answerIds, lossHeader, replayHeader, type Reply } from "../relay/reply.
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
 import { type CallContext, repeatableId, stepFor } from "../relay/call_context.ts";
-import { parsingStored } from "../relay/conversation/conversation.ts";
+import { parsingStored, textOfStored } from "../relay/conversation/conversation.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import {
   type InputItemPage,
@@ -103,22 +102,27 @@ export class Background {
     include: readonly string[],
     caller: HeavyWorkCaller,
   ): Promise<string | undefined> {
-    const text = await this.#find(key);
+    const text = await this.#find(key, caller);
     if (text === undefined || include.length === 0) return text;
     const { requireIncluded } = this.#deps.dialects.responses.conversation!;
-    await stepFor(text.length, caller)(() => requireIncluded!(parseExactly(text), include));
+    const step = stepFor(text.length, caller);
+    const answer = await step.inSteps(() => parsingStored(text));
+    await step(() => requireIncluded!(answer, include));
     return text;
   }
 
-  async #find(key: BackgroundKey): Promise<string | undefined> {
+  async #find(key: BackgroundKey, caller: HeavyWorkCaller): Promise<string | undefined> {
     const { store } = this.#deps;
-    const ended = () => this.#stored(key);
+    const ended = async () => {
+      const stored = await this.#stored(key, caller);
+      return stored && await textOf(stored, caller);
+    };
     const answer = await ended();
-    if (answer) return answer.answerText;
+    if (answer !== undefined) return answer;
     const call = await store.find(key);
-    if (!call) return (await this.#storedElsewhere(key))?.answerText;
+    if (!call) return await this.#elsewhere(key, ended);
     // The call may have ended between the two reads.
-    if (call.answerText === null) return (await ended())?.answerText;
+    if (call.answerText === null) return await ended();
     return call.state === "in_progress"
       ? this.#form.moved(call.answerText, "in_progress")
       : call.answerText;
@@ -133,7 +137,7 @@ export class Background {
     query: InputItemQuery,
     caller: HeavyWorkCaller,
   ): Promise<InputItemPage | undefined> {
-    const stored = await this.#stored(key) ?? await this.#justStored(key);
+    const stored = await this.#stored(key, caller) ?? await this.#justStored(key, caller);
     if (!stored) return undefined;
     const { inputItemsText: text, responseId: answerId } = stored;
     const step = stepFor(text.length, caller);
@@ -146,11 +150,12 @@ export class Background {
    * Ends a background call and returns the response object, unchanged if it had ended already;
    * undefined if there is none. Throws `invalid_value` for a response of another kind.
    */
-  async cancel(key: BackgroundKey): Promise<string | undefined> {
+  async cancel(key: BackgroundKey, caller: HeavyWorkCaller): Promise<string | undefined> {
     const { store, runner } = this.#deps;
     const call = await store.find(key);
     if (!call) {
-      if (!await this.#stored(key) && !await this.#storedElsewhere(key)) return undefined;
+      const find = () => this.#stored(key, caller);
+      if (!await find() && !await this.#elsewhere(key, find)) return undefined;
       throw invalidValue(
         "response_id",
         "only responses that were created with 'background: true' can be cancelled",
@@ -165,18 +170,19 @@ export class Background {
       }
     }
     // It has ended, just now or long ago.
-    return await this.#find(key);
+    return await this.#find(key, caller);
   }
 
   /** Forgets a response, whether it has ended or not; returns false if there is none. */
-  async remove(key: BackgroundKey): Promise<boolean> {
+  async remove(key: BackgroundKey, caller: HeavyWorkCaller): Promise<boolean> {
     const { store, storedResponses, responseCache, idempotency, runner, recorder } = this.#deps;
     const removedId = await store.remove(key);
     if (removedId !== undefined) runner.stop(key, "cancelled");
     // A record that isn't written yet can't be removed.
     await recorder.drain(key.accountId);
-    const stored = await this.#stored(key) ??
-      (removedId === undefined ? await this.#storedElsewhere(key) : undefined);
+    const find = () => this.#stored(key, caller);
+    const stored = await find() ??
+      (removedId === undefined ? await this.#elsewhere(key, find) : undefined);
     const transactionId = stored?.transactionId ?? removedId;
     if (transactionId === undefined) return false;
     // A replayed answer would have an id that can't be retrieved or continued.
@@ -188,31 +194,38 @@ export class Background {
   }
 
   /** Returns a stored answer of this dialect; those of others can only be continued. */
-  async #stored({ accountId, responseId }: BackgroundKey): Promise<StoredResponse | undefined> {
+  async #stored(
+    { accountId, responseId }: BackgroundKey,
+    caller: HeavyWorkCaller,
+  ): Promise<StoredResponse | undefined> {
     const { storedResponses, dialects } = this.#deps;
     const stored = await storedResponses.findResponse(accountId, responseId);
     if (!stored) return undefined;
-    const answer: unknown = parseExactly(stored.answerText);
+    const { answerText: text } = stored;
+    const answer = await stepFor(text.length, caller).inSteps(() => parsingStored(text));
     return dialects.responses.conversation?.answerId(answer) === responseId ? stored : undefined;
   }
 
-  /** Returns a response that another process answered just now. */
-  async #storedElsewhere(key: BackgroundKey): Promise<StoredResponse | undefined> {
-    return await this.#deps.storedResponses.lookAgain?.(
-      key.accountId,
-      key,
-      () => this.#stored(key),
-    );
+  /** Looks for a response that another process answered just now. */
+  async #elsewhere<T>(
+    key: BackgroundKey,
+    find: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    return await this.#deps.storedResponses.lookAgain?.(key.accountId, key, find);
   }
 
   /**
    * Returns the answer of a background call that has ended meanwhile; throws `invalid_value` if it
    * has none.
    */
-  async #justStored(key: BackgroundKey): Promise<StoredResponse | undefined> {
+  async #justStored(
+    key: BackgroundKey,
+    caller: HeavyWorkCaller,
+  ): Promise<StoredResponse | undefined> {
+    const find = () => this.#stored(key, caller);
     const call = await this.#deps.store.find(key);
-    if (!call) return await this.#storedElsewhere(key);
-    if (call.answerText === null) return await this.#stored(key);
+    if (!call) return await this.#elsewhere(key, find);
+    if (call.answerText === null) return await find();
     throw invalidValue(
       "response_id",
       `the response is ${call.state}; its input can be read once it has an answer`,
@@ -267,11 +280,12 @@ export class Background {
   /** Answers a request that was accepted before, by a process whose reply was not stored. */
   async #replyToRepeat(
     key: BackgroundKey,
-    { trace }: CallContext,
+    caller: CallContext,
     headers: Record<string, string>,
   ): Promise<Reply> {
+    const { trace } = caller;
     const first = await this.#deps.store.find(key);
-    const text = await this.#find(key);
+    const text = await this.#find(key, caller);
     if (!first || text === undefined) throw new Fault("response_not_found");
     trace.transactionId = first.transactionId;
     trace.isAcknowledged = true;
@@ -288,6 +302,10 @@ function readToTheEnd(caller: CallContext): CallContext {
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
   caller.trace.outlivesCaller = true;
   return { ...caller, principal };
+}
+
+async function textOf({ answerText }: StoredResponse, caller: HeavyWorkCaller): Promise<string> {
+  return await stepFor(answerText.length, caller).inSteps(() => textOfStored(answerText));
 }
 
 /** The caller in whose turns large work runs. */

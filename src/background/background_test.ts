@@ -1,5 +1,7 @@
 import assert from "@std/assert";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { quoteText } from "../base/quoted_json.ts";
+import { finish } from "../base/steps.ts";
 import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
 import { dialects } from "../dialects/text/mod.ts";
@@ -75,8 +77,18 @@ Deno.test("cancelling a response that another process answered just now says why
       },
       ...{ dialects, perAccount: 10 },
     } as never);
-    return background.cancel(key);
+    return background.cancel(key, {});
   };
   assert.equal(await cancelled(false), undefined);
   await assert.rejects(cancelled(true), /only responses that were created with 'background: true'/);
+});
+
+Deno.test("a large answer that is not written yet is read as its caller got it", async () => {
+  const text = JSON.stringify({ object: "response", id: "resp", output: [], more: "\n".repeat(9) });
+  const stored = { answerText: finish(quoteText(text)) };
+  const background = new Background({
+    storedResponses: { findResponse: () => Promise.resolve(stored) },
+    ...{ dialects, perAccount: 10 },
+  } as never);
+  assert.equal(await background.find({ accountId: 1, responseId: "resp" }, [], {}), text);
 });

@@ -4,9 +4,10 @@ import { writeJsonPieces } from "./write_json.ts";
 
 /**
  * A JSON text as the UTF-8 bytes of a JSON string. Another JSON text can contain it as it is, so
- * that a large one needn't be escaped all at once.
+ * that a large one needn't be escaped all at once. Its memory is shared with the threads that it is
+ * sent to, which would take long to copy; nobody changes it.
  */
-export type QuotedJson = Uint8Array<ArrayBuffer>;
+export type QuotedJson = Uint8Array;
 
 /** The fewest units that are quoted, and the most bytes that are read, in a step. */
 const pieceLength = 128 * 1024;
@@ -34,9 +35,20 @@ export function* quoteJson(value: unknown): Steps<QuotedJson> {
   return yield* joined(chunks);
 }
 
+/** Quotes a JSON text, in steps. */
+export function* quoteText(text: string): Steps<QuotedJson> {
+  const chunks: Uint8Array[] = [];
+  for (let from = 0; from < text.length; from += pieceLength) {
+    chunks.push(encoder.encode(JSON.stringify(text.slice(from, from + pieceLength))));
+    yield;
+  }
+  return yield* joined(chunks);
+}
+
 /** Joins JSON strings; each has its own quotes. */
 function* joined(chunks: readonly Uint8Array[]): Steps<QuotedJson> {
-  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length - 2, 2));
+  const length = chunks.reduce((sum, { length }) => sum + length - 2, 2);
+  const all = new Uint8Array(new SharedArrayBuffer(length));
   all[0] = all[all.length - 1] = quote;
   let at = 1;
   for (const chunk of chunks) {

@@ -1,7 +1,7 @@
 import type { SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import { amountFields, timeFields } from "./exported_cells.ts";
-import { withoutConversation } from "./quoted_conversation.ts";
+import { withoutQuotedTexts } from "./quoted_texts.ts";
 
 /** A record whose media may be stored separately, as in the journal's files. */
 export type JsonInteraction = Omit<SettledCall, "media"> & {
@@ -12,7 +12,7 @@ export type JsonInteraction = Omit<SettledCall, "media"> & {
  * Writes a record as JSON text: amounts as strings of digits, since they may exceed JSON's numbers,
  * and media as base64. In JSON, `retained` is named `kept` and `sourceCallIds` is named `repeats`,
  * as in journals and background calls that are already stored. `instead`: fields that replace the
- * record's own. A quoted conversation is left out (`aroundConversation`).
+ * record's own. Quoted texts are left out (`withQuotedTexts`).
  */
 export function interactionToJson(
   row: JsonInteraction,
@@ -27,7 +27,7 @@ export function interactionToJson(
   for (const field of timeFields) json[field] = row[field].toISOString();
   for (const field of amountFields) json[field] = row[field]?.toString() ?? null;
   // Last, as a conversation is within it.
-  if (row.retained) [json.kept, json.retained] = [withoutConversation(row.retained), undefined];
+  if (row.retained) [json.kept, json.retained] = [withoutQuotedTexts(row.retained), undefined];
   return JSON.stringify(json);
 }
 

@@ -1,6 +1,6 @@
 import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import type { BackgroundEnd } from "../shared/stored_response.ts";
+import type { BackgroundEnd, StoredResponseFields } from "../shared/stored_response.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Call, Ending } from "./call.ts";
 import type { Authorization } from "./pipeline.ts";
@@ -85,7 +85,7 @@ export class BackgroundTask {
   }
 
   /** Returns how the call ended for its caller. `answerText` is the stored answer. */
-  end(ending: Ending, answerText: string | undefined): BackgroundEnd {
+  end(ending: Ending, answerText: StoredResponseFields["answerText"] | undefined): BackgroundEnd {
     const responseId = this.#responseId;
     if (answerText !== undefined) {
       return { responseId, state: this.#answerState, answerText: null };

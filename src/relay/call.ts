@@ -21,12 +21,12 @@ import { type CallContext, CallTimes, clientOf } from "./call_context.ts";
 import {
   type BoundPayload,
   boundPayload,
-  boundPayloadSteps,
   type PayloadLimits,
   payloadLimits,
 } from "../records/payload.ts";
 import { drawingModel, unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
+import { prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
@@ -35,6 +35,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import type { Prices } from "../pricing/table/prices.ts";
+import type { StoredResponseFields } from "../shared/stored_response.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { Recorder } from "../records/recorder.ts";
 
@@ -96,8 +97,7 @@ export class Call<M extends CallMeter = Meter> {
   #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
-  /** An answer's text, and how it is recorded. */
-  #prepared: { text: string; payload: BoundPayload } | undefined;
+  #prepared: PreparedAnswer | undefined;
 
   /**
    * Writes the call's beginning to the journal. Throws `overloaded` when the journal is full, and
@@ -166,13 +166,10 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Prepares a large answer for its record in steps; settling would do so at once. */
-  async prepare(text: string, step: Step): Promise<void> {
+  async prepare(text: string, step: Step, { isCut }: { isCut: boolean }): Promise<void> {
     if (this.#isMetadataOnly) return;
-    const limits = this.#limits();
-    const payload = await step.inSteps(() => boundPayloadSteps(text, limits)).catch(() =>
-      undefined
-    );
-    if (payload) this.#prepared = { text, payload };
+    const retain = isCut ? undefined : this.#candidate.recorded.retain;
+    this.#prepared = await prepareAnswer(text, step, { limits: this.#limits(), retain });
   }
 
   /** Adds the result of one vendor request. */
@@ -500,9 +497,7 @@ export class Call<M extends CallMeter = Meter> {
     if (ending.status !== "completed" || this.#isMetadataOnly) return this.#endOnly(ending);
     const { meter } = this;
     const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
-    const response = responseText === undefined
-      ? undefined
-      : this.#candidate.recorded.retain?.(responseText);
+    const response = responseText === undefined ? undefined : this.#stored(responseText);
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return undefined;
     return {
@@ -510,6 +505,17 @@ export class Call<M extends CallMeter = Meter> {
       ...(response ? { response } : {}),
       ...(background ? { background } : {}),
     };
+  }
+
+  #stored(text: string): StoredResponseFields | undefined {
+    const { stored } = this.#preparedFor(text) ?? {};
+    if (stored) return stored.response;
+    const { retain } = this.#candidate.recorded;
+    return retain && finish(retain(text));
+  }
+
+  #preparedFor(text: string): PreparedAnswer | undefined {
+    return this.#prepared?.text === text ? this.#prepared : undefined;
   }
 
   #payload(response: string | undefined, isCut: boolean): Payload {
@@ -534,8 +540,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bound(text: string): BoundPayload {
-    if (this.#prepared?.text === text) return this.#prepared.payload;
-    return boundPayload(text, this.#limits());
+    return this.#preparedFor(text)?.payload ?? boundPayload(text, this.#limits());
   }
 
   #limits(): PayloadLimits {

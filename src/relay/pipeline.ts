@@ -467,7 +467,7 @@ async function answerOf<M extends CallMeter>(
   if ("listener" in answer) return { reply: await streamReply(deps, caller, call, answer) };
   const { status, headers, body, recordText: responseText, isTruncated = false } = answer;
   const step = responseText.length > heavyUnits ? caller.heavyStep?.() : undefined;
-  if (step) await call.prepare(responseText, step);
+  if (step) await call.prepare(responseText, step, { isCut: isTruncated });
   const ending: Ending = caller.signal.aborted
     ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
     : { status: "completed", httpStatus: status, responseText, isTruncated };

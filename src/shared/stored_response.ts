@@ -8,8 +8,8 @@ export interface StoredResponseFields {
    * journal has it.
    */
   inputItemsText: string | QuotedJson;
-  /** The answer as the caller received it. */
-  answerText: string;
+  /** The answer as the caller received it; quoted where it is large. */
+  answerText: string | QuotedJson;
   itemIds: readonly string[];
   /** Calls whose text is in the input items: if one is erased, so is this response. */
   sources: readonly string[];

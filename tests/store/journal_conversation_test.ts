@@ -1,13 +1,13 @@
-/** Conversations that were quoted before the journal had them (docs/decisions.md, 1445). */
+/** Conversations and answers that were quoted before the journal had them (docs/decisions.md, 1445). */
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { parseExactly } from "../../src/base/exact_json.ts";
-import { quoteJson } from "../../src/base/quoted_json.ts";
+import { quoteJson, quoteText } from "../../src/base/quoted_json.ts";
 import { finish } from "../../src/base/steps.ts";
 import { CallReader } from "../../src/records/journal/calls.ts";
 import { readSegment } from "../../src/records/journal/files.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
-import { cutConversation } from "../../src/records/quoted_conversation.ts";
+import { cutQuotedTexts } from "../../src/records/quoted_texts.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { StoredResponseFields } from "../../src/shared/stored_response.ts";
 import { withFolder } from "./children.ts";
@@ -25,13 +25,19 @@ const itemsOf = (canary: string) => [
 const begun = (id: string) =>
   interaction(7, id, { status: "interrupted", requestText: '{"store":true}' });
 
+type TextName = "inputItemsText" | "answerText";
+
+/** An answer whose text looks like what a record has around it. */
+const answer = '{"id":"}}}","text":"\\",\\"answerBytes\\":1,\\"inputItemsBytes\\":1"}';
+
 /** A call that stores a conversation: quoted, or as the version before had it. */
-function ended(id: string, form: "quoted" | "text" = "quoted"): SettledCall {
+function ended(id: string, quoted: readonly TextName[] = ["inputItemsText"]): SettledCall {
   const items = itemsOf(`canary of ${id}`);
+  const isQuoted = (name: TextName) => quoted.includes(name);
   const response: StoredResponseFields = {
     responseId: `resp of ${id}`,
-    inputItemsText: form === "quoted" ? finish(quoteJson(items)) : JSON.stringify(items),
-    answerText: '{"id":"}}}"}',
+    inputItemsText: isQuoted("inputItemsText") ? finish(quoteJson(items)) : JSON.stringify(items),
+    answerText: isQuoted("answerText") ? finish(quoteText(answer)) : answer,
     itemIds: ["msg_1"],
     sources: [id],
   };
@@ -69,9 +75,14 @@ async function replayed(folder: string): Promise<SettledCall[]> {
   return found;
 }
 
-Deno.test("a conversation comes back as it was stored, quoted or as the version before wrote it", async () => {
+Deno.test("conversation and answer come back as they were stored, quoted or as the version before wrote them", async () => {
   await withFolder(async (folder) => {
-    const calls = [ended("call-1"), ended("call-2", "text"), ended("call-3")];
+    const calls = [
+      ended("call-1"),
+      ended("call-2", []),
+      ended("call-3", ["answerText"]),
+      ended("call-4", ["answerText", "inputItemsText"]),
+    ];
     await written(folder, ...calls);
     assert.deepEqual(await replayed(folder), calls);
   });
@@ -92,25 +103,28 @@ Deno.test("a conversation that is larger than what a record is usually encoded i
 Deno.test("a conversation whose length is not the one before it is read as text", () => {
   const body = (bytes: number) =>
     Buffer.from(`{"kept":{"response":{"a":1,"inputItemsBytes":${bytes},"inputItemsText":"[]"}}}`);
-  assert.equal(cutConversation(body(4))?.rest, '{"kept":{"response":{"a":1}}}');
+  assert.equal(cutQuotedTexts(body(4))?.rest, '{"kept":{"response":{"a":1}}}');
   for (const bytes of [0, 3, 5, 9_999_999_999]) {
-    assert.equal(cutConversation(body(bytes)), undefined);
+    assert.equal(cutQuotedTexts(body(bytes)), undefined);
   }
 });
 
 Deno.test("the version before reads a quoted conversation as text", async () => {
   await withFolder(async (folder) => {
-    const bytes = Buffer.from(await written(folder, ended("call-1")));
+    const bytes = Buffer.from(
+      await written(folder, ended("call-1", ["answerText", "inputItemsText"])),
+    );
     // The second record: letter, the id's length, and the lengths of body and request (records.ts).
     const fields = 8 + bytes.readUInt32BE(0) + 8;
     const bodyFrom = fields + 11 + bytes.readUInt16BE(fields + 1);
     const body = bytes.toString("utf8", bodyFrom, bodyFrom + bytes.readUInt32BE(fields + 3));
     const { kept, repeats } = parseExactly(body) as { kept: unknown; repeats: unknown };
-    const { response, ...others } = ended("call-1", "text").retained!;
-    const { inputItemsBytes, ...stored } = (kept as { response: Record<string, unknown> }).response;
+    const { response, ...others } = ended("call-1", []).retained!;
+    const { inputItemsBytes, answerBytes, ...stored } =
+      (kept as { response: Record<string, unknown> }).response;
     assert.deepEqual({ ...kept as object, response: stored }, { ...others, response });
     assert.deepEqual(repeats, ["call-0"]);
-    assert.equal(typeof inputItemsBytes, "number");
+    assert.deepEqual([typeof inputItemsBytes, typeof answerBytes], ["number", "number"]);
   });
 });
 
@@ -161,15 +175,16 @@ Deno.test("a conversation that only the journal has is read back into a buffer o
   });
 });
 
-Deno.test("a rejected record has its conversation as text", async () => {
+Deno.test("a rejected record has conversation and answer as text", async () => {
   await withFolder(async (folder) => {
     const journal = await openJournal(folder, always);
-    await journal.reject(ended("call-1"), "of a test");
+    await journal.reject(ended("call-1", ["answerText", "inputItemsText"]), "of a test");
     await journal.close();
     const line = await Deno.readTextFile(`${folder}/rejected.jsonl`);
     const { kept } = (parseExactly(line) as { interaction: { kept: { response: object } } })
       .interaction;
     const text = JSON.stringify(itemsOf("canary of call-1"));
-    assert.equal((kept.response as StoredResponseFields).inputItemsText, text);
+    const { inputItemsText, answerText } = kept.response as StoredResponseFields;
+    assert.deepEqual([inputItemsText, answerText], [text, answer]);
   });
 });

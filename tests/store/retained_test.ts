@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { quoteJson } from "../../src/base/quoted_json.ts";
+import { quoteJson, quoteText } from "../../src/base/quoted_json.ts";
 import { finish } from "../../src/base/steps.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
@@ -30,11 +30,12 @@ eachDatabase(
       retained: { response, reasoning },
     };
     const interactions = createAnalyticsStore(database);
-    // A large conversation comes quoted.
+    // Large conversations and answers come quoted.
     const quoted = finish(quoteJson([{ a: "\0" }]));
+    const answerText = finish(quoteText(response.answerText));
     await interactions.insert([{
       ...row,
-      retained: { reasoning, response: { ...response, inputItemsText: quoted } },
+      retained: { reasoning, response: { ...response, inputItemsText: quoted, answerText } },
     }]);
     // A repeat of the batch changes nothing.
     await interactions.insert([row]);

@@ -34,11 +34,11 @@ export function storedResponseRoutes(
       return page;
     });
     app.bind(family.cancel, async ({ caller, params }) => {
-      return found(await background.cancel(keyOf(caller, params)), params);
+      return found(await background.cancel(keyOf(caller, params), caller), params);
     });
     app.bind(family.remove, async ({ caller, params }) => {
       const id = params.response_id;
-      if (!await background.remove(keyOf(caller, params))) throw notFound(id);
+      if (!await background.remove(keyOf(caller, params), caller)) throw notFound(id);
       return { id, object: "response" as const, deleted: true as const };
     });
   }

@@ -2,7 +2,7 @@ import type { Buffer } from "node:buffer";
 import { Turns } from "../../base/turns.ts";
 import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
-import { quotedConversationOf } from "../quoted_conversation.ts";
+import { type QuotedTexts, quotedTextsOf } from "../quoted_texts.ts";
 import type { Media } from "../../shared/media.ts";
 import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
 
@@ -29,7 +29,7 @@ export function recordOf(
       responseText: null,
       media: listed,
     }),
-    conversation: quotedConversationOf(interaction),
+    quoted: quotedTextsOf(interaction),
     request: begun ? undefined : interaction.requestText,
     response: interaction.responseText,
     media: own.map(({ content }) => content),
@@ -109,8 +109,10 @@ function interactionOf(
   const { media: _listed, ...row } = interactionFromJson(record.body);
   const response = row.retained?.response;
   // A copy: the file's bytes are released, and a message to another thread copies their whole buffer.
-  if (record.conversation && response) {
-    response.inputItemsText = new Uint8Array(record.conversation);
+  if (response) {
+    for (const [name, text] of Object.entries(record.quoted ?? {})) {
+      response[name as keyof QuotedTexts] = new Uint8Array(text);
+    }
   }
   const media = [...begun ? mediaOf(begun) : [], ...mediaOf(record)];
   return {

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "../../base/hash.ts";
-import { aroundConversation, cutConversation } from "../quoted_conversation.ts";
+import { cutQuotedTexts, type QuotedTexts, withQuotedTexts } from "../quoted_texts.ts";
 
 /** The begin or the end of a call. */
 export interface JournalRecord {
@@ -8,8 +8,8 @@ export interface JournalRecord {
   id: string;
   /** JSON text of the interaction without the texts below. */
   body: string;
-  /** Its conversation, if that is quoted; in the file it is part of the body. */
-  conversation?: Uint8Array | undefined;
+  /** Its quoted texts, if there are any; in the file they are in the body. */
+  quoted?: QuotedTexts | undefined;
   /** Undefined: the same as in the call's begin record, earlier in the file. */
   request: string | null | undefined;
   response: string | null;
@@ -25,15 +25,15 @@ export type Scanned =
 /**
  * Encodes a record: length and CRC-32 of the rest (each four bytes, big-endian), the kind's letter,
  * the id's length (two bytes) and the lengths of body and request (four bytes each), then id, body,
- * request and response. The texts, which are most of a record, are not escaped; a quoted
- * conversation comes escaped and is copied into the body. Media follows as lines of base64, so that
+ * request and response. The texts, which are most of a record, are not escaped; quoted
+ * texts come escaped and are copied into the body. Media follows as lines of base64, so that
  * no image can look like a record, and then the length of these lines (four bytes).
  *
  * A record that surely fits into `room` is encoded there, and is valid until `room` is used again:
  * each call writes two records, and a new buffer costs more than encoding its texts.
  */
 export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
-  const { kind, id, conversation, request, response, media } = record;
+  const { kind, id, request, response, media } = record;
   const bytes = room && fits(record, room) ? room : Buffer.allocUnsafe(lengthOf(record));
   let at = headLength + fixedLength;
   const put = (text: string): number => {
@@ -47,8 +47,10 @@ export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
     return some.length;
   };
   const idLength = put(id);
-  const [before, after] = bodyAround(record);
-  const bodyLength = put(before) + (conversation ? putBytes(conversation) + put(after) : 0);
+  let bodyLength = 0;
+  for (const one of bodyOf(record)) {
+    bodyLength += typeof one === "string" ? put(one) : putBytes(one);
+  }
   const requestLength = put(request ?? "");
   put(response ?? "");
   const signs = (response === null ? noResponse : 0) | (media.length > 0 ? hasMedia : 0);
@@ -72,15 +74,15 @@ export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
 
 const encoder = new TextEncoder();
 
-/** The body's text before and after the conversation. */
-function bodyAround({ body, conversation }: JournalRecord): readonly [string, string] {
-  return conversation ? aroundConversation(body, conversation.length) : [body, ""];
+/** The body's text, in pieces where it has quoted texts. */
+function bodyOf({ body, quoted }: JournalRecord): readonly (string | Uint8Array)[] {
+  return quoted ? withQuotedTexts(body, quoted) : [body];
 }
 
 /** Whether `room` has room for a record, whatever its characters. */
 function fits(record: JournalRecord, room: Buffer): boolean {
-  const { id, body, conversation, request, response, media } = record;
-  if (conversation || media.length > 0) return false;
+  const { id, body, quoted, request, response, media } = record;
+  if (quoted || media.length > 0) return false;
   const units = id.length + body.length + (request?.length ?? 0) + (response?.length ?? 0);
   // A UTF-16 unit takes at most three bytes of UTF-8. Never all of the room: a buffer that a record
   // fills is freed when it has been written (`released`).
@@ -88,10 +90,10 @@ function fits(record: JournalRecord, room: Buffer): boolean {
 }
 
 function lengthOf(record: JournalRecord): number {
-  const { id, conversation, request, response, media } = record;
-  let length = headLength + fixedLength + (media.length > 0 ? 4 : 0) + (conversation?.length ?? 0);
-  for (const text of [id, ...bodyAround(record), request, response]) {
-    length += Buffer.byteLength(text ?? "");
+  const { id, request, response, media } = record;
+  let length = headLength + fixedLength + (media.length > 0 ? 4 : 0);
+  for (const text of [id, ...bodyOf(record), request, response]) {
+    length += typeof text === "string" ? Buffer.byteLength(text) : text?.length ?? 0;
   }
   for (const content of media) length += lineLength(content);
   return length;
@@ -154,12 +156,12 @@ function decode(rest: Buffer): JournalRecord | undefined {
   const mediaAt = (letter & hasMedia) === 0 ? rest.length : mediaEnd - rest.readUInt32BE(mediaEnd);
   if (responseAt > mediaAt) return undefined;
   const body = rest.subarray(bodyAt, requestAt);
-  const cut = cutConversation(body);
+  const cut = cutQuotedTexts(body);
   return {
     kind: (letter & ~(noResponse | hasMedia)) === letters.begin ? "begin" : "end",
     id: rest.toString("utf8", fixedLength, bodyAt),
     body: cut?.rest ?? body.toString("utf8"),
-    ...(cut ? { conversation: cut.conversation } : {}),
+    ...(cut ? { quoted: cut.quoted } : {}),
     request: hasRequest
       ? rest.toString("utf8", requestAt, responseAt)
       : requestLength === noRequest

@@ -5,7 +5,8 @@ import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
-import { quotedConversationOf, withConversation } from "../quoted_conversation.ts";
+import { utf8Text } from "../../base/bytes.ts";
+import { quotedTextsOf, withQuotedTexts } from "../quoted_texts.ts";
 import { createFile, damagedNames, rejectedName, writeAll } from "./files.ts";
 
 /** `rejected.jsonl` and the files of unreadable bytes; one change at a time. */
@@ -212,8 +213,9 @@ export async function moveAside(from: string, to: string): Promise<void> {
 
 function lineOf(reason: string, interaction: SettledCall): string {
   const json = interactionToJson(interaction);
-  const conversation = quotedConversationOf(interaction);
-  const whole = conversation ? withConversation(json, conversation) : json;
+  const quoted = quotedTextsOf(interaction);
+  const pieces = quoted ? withQuotedTexts(json, quoted) : [json];
+  const whole = pieces.map((one) => typeof one === "string" ? one : utf8Text(one)).join("");
   return `{"reason":${JSON.stringify(reason)},"interaction":${whole}}`;
 }
 

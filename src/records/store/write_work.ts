@@ -6,7 +6,7 @@ import { openPostgres } from "../../database/postgres/postgres.ts";
 import { Fault, isStoreAway, messageOf } from "../../shared/fault.ts";
 import type { InsertOptions, InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import { mediaBytes } from "../../shared/media.ts";
-import { quotedConversationOf } from "../quoted_conversation.ts";
+import { quotedTextsOf } from "../quoted_texts.ts";
 import { weigh } from "../record_queue.ts";
 import { createAnalyticsWriter } from "./analytics_writer.ts";
 import { createRecordInsert } from "./record_insert.ts";
@@ -84,7 +84,9 @@ export function createWriteWork(embedded?: Database): WriteWork {
       mediaHint.addReleased(mediaBytes(media));
       // This thread's own copies, which nothing refers to any more.
       for (const { content } of media) released(content);
-      for (const text of rows.flatMap((row) => quotedConversationOf(row) ?? [])) released(text);
+      for (const text of rows.flatMap((row) => Object.values(quotedTextsOf(row) ?? {}))) {
+        released(text);
+      }
       return { ok: true, dropped };
     } catch (thrown) {
       const note = thrown instanceof Fault ? thrown.note : undefined;

@@ -1,7 +1,7 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { heavyUnits, parsing } from "../../base/heavy_json.ts";
 import { runAtOnce } from "../../base/heavy_work.ts";
-import { type QuotedJson, quoteJson, unquoteJson } from "../../base/quoted_json.ts";
+import { type QuotedJson, quoteJson, quoteText, unquoteJson } from "../../base/quoted_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect, RequestFacts } from "../../dialects/kernel/dialect.ts";
@@ -17,8 +17,11 @@ import type { CallContext } from "../call_context.ts";
 import { recordModeOf } from "../record_mode.ts";
 import { findSeals } from "./reasoning_store.ts";
 
-/** Makes what is stored of an answer from the JSON text that the caller received. */
-export type Retainer = (answerText: string) => StoredResponseFields | undefined;
+/**
+ * Makes what is stored of an answer from the JSON text that the caller received, in steps if that is
+ * large.
+ */
+export type Retainer = (answerText: string) => Steps<StoredResponseFields | undefined>;
 
 /**
  * Returns the request with the conversation that it continues, from our own store: the vendor's is
@@ -73,10 +76,15 @@ async function parsed(caller: CallContext, text: string | QuotedJson): Promise<u
   return await step.inSteps(() => parsingStored(text));
 }
 
-/** Parses a stored conversation, in steps if it is large. */
-export function* parsingStored(text: string | QuotedJson): Steps<unknown> {
-  if (typeof text === "string" && text.length <= heavyUnits) return parseExactly(text);
-  return yield* parsing(typeof text === "string" ? text : yield* unquoteJson(text));
+/** Parses a stored conversation or answer, in steps if it is large. */
+export function* parsingStored(stored: string | QuotedJson): Steps<unknown> {
+  const text = yield* textOfStored(stored);
+  return text.length <= heavyUnits ? parseExactly(text) : yield* parsing(text);
+}
+
+/** Returns the text of a stored conversation or answer, in steps if it is large. */
+export function* textOfStored(stored: string | QuotedJson): Steps<string> {
+  return typeof stored === "string" ? stored : yield* unquoteJson(stored);
 }
 
 /** Finds sealed reasoning by the ids of its items. */
@@ -260,14 +268,21 @@ export function retainerOf(
 ): Retainer | undefined {
   const { conversation } = dialect;
   if (isVendors || !conversation?.wantsStored(body)) return undefined;
-  return (answerText) => {
-    const answer: unknown = parseExactly(answerText);
-    const responseId = conversation.answerId(answer);
-    if (responseId === undefined) return undefined;
-    const itemIds = conversation.itemIds(answer);
-    const text = inputItemsText ?? finish(writeJson(conversation.inputItems(body)));
-    return { responseId, inputItemsText: text, answerText, itemIds, sources };
-  };
+  const itemsText = () => inputItemsText ?? finish(writeJson(conversation.inputItems(body)));
+  return (text) => retaining(conversation, text, { sources, itemsText });
+}
+
+function* retaining(
+  conversation: Conversation,
+  text: string,
+  { sources, itemsText }: { sources: readonly string[]; itemsText: () => string | QuotedJson },
+): Steps<StoredResponseFields | undefined> {
+  const answer = yield* parsingStored(text);
+  const responseId = conversation.answerId(answer);
+  if (responseId === undefined) return undefined;
+  const itemIds = conversation.itemIds(answer);
+  const answerText = text.length > heavyUnits ? yield* quoteText(text) : text;
+  return { responseId, inputItemsText: itemsText(), answerText, itemIds, sources };
 }
 
 /** Writes what a request adds to its conversation; empty where nothing is stored. */

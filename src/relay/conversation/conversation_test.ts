@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { runAtOnce, type Step } from "../../base/heavy_work.ts";
-import { quoteJson } from "../../base/quoted_json.ts";
+import { quoteJson, quoteText } from "../../base/quoted_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { messages } from "../../dialects/text/messages/mod.ts";
 import { responses } from "../../dialects/text/responses/mod.ts";
@@ -92,10 +92,11 @@ Deno.test("a small request that continues a large conversation runs in turns", a
   const said = { type: "message", role: "assistant", content };
   const quoted = (value: unknown) => finish(quoteJson(value));
   for (
-    const [asked, output, write] of [
-      [[question], [], JSON.stringify],
-      [[question], [], quoted],
-      [[], [said], JSON.stringify],
+    const [asked, output, write, written] of [
+      [[question], [], JSON.stringify, JSON.stringify],
+      [[question], [], quoted, JSON.stringify],
+      [[], [said], JSON.stringify, JSON.stringify],
+      [[], [said], JSON.stringify, (value: unknown) => finish(quoteText(JSON.stringify(value)))],
     ] as const
   ) {
     const answer = { id: "resp_1", status: "completed", output };
@@ -104,7 +105,7 @@ Deno.test("a small request that continues a large conversation runs in turns", a
         Promise.resolve({
           ...{ transactionId: "t1", responseId: "resp_1", itemIds: [], sources: [] },
           inputItemsText: write(asked),
-          answerText: JSON.stringify(answer),
+          answerText: written(answer),
         }),
     } as Partial<StoredResponseStore> as StoredResponseStore;
     const { caller, counted } = countingCaller();

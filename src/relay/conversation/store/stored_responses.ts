@@ -1,13 +1,9 @@
 import type { SettledCall } from "../../../shared/interaction.ts";
-import type {
-  StoredResponse,
-  StoredResponseFields,
-  StoredResponseStore,
-} from "../../../shared/stored_response.ts";
+import type { StoredResponse, StoredResponseStore } from "../../../shared/stored_response.ts";
 import type { Queryable, SqlRow } from "../../../database/database.ts";
 import { endBackground } from "../../../background/store/background_end.ts";
 import { sanitizeText } from "../../../database/sanitize_text.ts";
-import { unquoteJson } from "../../../base/quoted_json.ts";
+import { type QuotedJson, unquoteJson } from "../../../base/quoted_json.ts";
 import { finish } from "../../../base/steps.ts";
 
 /** Stored responses on PostgreSQL, served or embedded. */
@@ -71,8 +67,8 @@ export async function insertStoredResponses(
     return response === undefined ? [] : [{
       ...ownerOf(row),
       response_id: sanitizeText(response.responseId),
-      input_items: sanitizeText(textOf(response)),
-      answer: sanitizeText(response.answerText),
+      input_items: sanitizeText(textOf(response.inputItemsText)),
+      answer: sanitizeText(textOf(response.answerText)),
       item_ids: response.itemIds.map((id) => sanitizeText(id)),
       sources: response.sources,
     }];
@@ -88,7 +84,7 @@ export async function insertStoredResponses(
   if (reasoning.length > 0) await tx.query(insertReasoning, [JSON.stringify(reasoning)]);
 }
 
-function textOf({ inputItemsText: text }: StoredResponseFields): string {
+function textOf(text: string | QuotedJson): string {
   return typeof text === "string" ? text : finish(unquoteJson(text));
 }
 
