@@ -81,11 +81,14 @@ class TranscriptReader extends JsonAnswerReader {
       this.#text = text;
       return;
     }
-    const answer = parsedRecord(text);
-    if (!answer) throw unreadableAnswer("an answer that isn't JSON");
+    this.json(parsedRecord(text));
+  }
+
+  override json(value: unknown): void {
+    if (!isRecord(value)) throw unreadableAnswer("an answer that isn't JSON");
     this.#sawAnswer = true;
-    this.#text = asString(answer.text) ?? "";
-    this.#read(answer);
+    this.#text = asString(value.text) ?? "";
+    this.#read(value);
   }
 
   override event(event: SseEvent): OperationEvent {

@@ -37,6 +37,11 @@ Deno.test("JSON with usage in tokens or in seconds is paid by it", () => {
     basis: "reported",
     usage: { input: 64, audioInput: 60, output: 12, raw: tokens },
   });
+  // A large transcript is parsed in steps, by others.
+  const parsed = reader();
+  parsed.json!({ text: "Hello.", usage: tokens });
+  assert.deepEqual(parsed.outcome(whole), inTokens.outcome(whole));
+  assert.throws(() => reader().json!(undefined), { code: "upstream_invalid_response" });
   const inSeconds = reader();
   const usage = { type: "duration", seconds: 7 };
   inSeconds.whole(JSON.stringify({ text: "Hello.", usage }), "application/json; charset=utf-8");
