@@ -8,7 +8,7 @@ import { type PromptUsage, promptUsage as countPrompt } from "../dialects/kernel
 import { type CostBounds, costBoundsOf } from "../pricing/plausible.ts";
 import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { mergeTags, type PromptTags } from "../shared/prompt_tags.ts";
-import { inputTokenBounds } from "../shared/token_estimate.ts";
+import { boundInputTokens, inputTokenBounds } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
@@ -338,8 +338,10 @@ async function boundsOf(
     & { plan: Pick<TextPlan, "requestText"> },
 ): Promise<CostBounds & Pick<CallPlan<Meter>, "expectedNanos">> {
   if (!isManaged || !price || !hosted) return { boundNanos: null };
-  const count = () => inputTokenBounds(plan.requestText);
-  const counted = step.isHeavy ? await step(count) : count();
+  const { requestText } = plan;
+  const counted = step.isHeavy
+    ? await step.inSteps(() => boundInputTokens(requestText))
+    : inputTokenBounds(requestText);
   const bound = (tokens: number, of = facts) => boundOf(price, of, tokens, hosted);
   const bounds = costBoundsOf(counted, (inputTokens) => bound(inputTokens));
   const { expectedOutputTokens: expected } = key.defaults ?? {};

@@ -55,16 +55,25 @@ export interface InputTokenBounds {
  * id, stored conversations, explicit caches.
  */
 export function inputTokenBounds(body: string): InputTokenBounds {
+  return finish(boundInputTokens(body));
+}
+
+/** The same in steps. */
+export function* boundInputTokens(body: string): Steps<InputTokenBounds> {
   let inputTokens = vendorOverheadTokens;
   let disguised = 0;
   let at = 0;
   const media = mayHoldMedia(body) ? inlineMedia(body) : [];
-  for (const { start, end, isImage } of media) {
+  for (const one of media) {
+    yield;
+    if (!one) continue;
+    const { start, end, isImage } = one;
     inputTokens += textBound(body.slice(at, start));
     inputTokens += isImage ? maxImageTokens : Math.ceil((end - start) / 4);
     if (isImage) disguised += disguisedTokens(end - start);
     at = end;
   }
+  yield;
   inputTokens += textBound(body.slice(at));
   return { inputTokens, believedInputTokens: inputTokens + disguised };
 }
@@ -132,14 +141,23 @@ export function fetchedTokenBound(address: unknown, kind: "image" | "file"): num
 /**
  * Base64 in JSON strings, recognized by its `data:` address or by the first bytes of formats that
  * vendors accept. Images have a maximum in tokens; of audio, video and documents a token covers at
- * least three bytes.
+ * least three bytes. Yields undefined between the pieces of a long string.
  */
-function* inlineMedia(body: string): Iterable<{ start: number; end: number; isImage: boolean }> {
+function* inlineMedia(
+  body: string,
+): Iterable<{ start: number; end: number; isImage: boolean } | undefined> {
   let end = 0;
   for (const { index: start, 0: { length }, 1: image } of body.matchAll(mediaStart)) {
     // A pattern for the whole string would overflow the stack of regular expressions.
     const close = body.indexOf('"', start + length);
-    if (start < end || close < 0 || notBase64.test(body.slice(start + length, close))) continue;
+    if (start < end || close < 0) continue;
+    let at = start + length;
+    let isBase64 = true;
+    for (; isBase64 && at < close; at += testedUnits) {
+      if (at > start + length) yield undefined;
+      isBase64 = !notBase64.test(body.slice(at, Math.min(close, at + testedUnits)));
+    }
+    if (!isBase64) continue;
     end = close + 1;
     yield { start, end, isImage: image !== undefined };
   }
@@ -156,6 +174,8 @@ function mayHoldMedia(body: string): boolean {
   return false;
 }
 
+/** UTF-16 units of a string that are tested in a step: a few milliseconds. */
+const testedUnits = 1024 * 1024;
 /** Half of the length that `mediaStart` asks for. */
 const pieceChars = 8_000;
 const notBase64 = /[^\w+/=-]/;

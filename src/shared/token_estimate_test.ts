@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import {
+  boundInputTokens,
   estimateTokens,
   inputTokenBounds,
   maxImageTokens,
@@ -93,6 +94,9 @@ Deno.test("media are found whatever their length and place", () => {
   const bounds = (start: string) => inputTokenBounds(`{"data":"${start}${"A".repeat(most)}"}`);
   assert.ok(bounds("iVBORw0KGgo").inputTokens < 18_000);
   assert.ok(bounds("JVBERi0").inputTokens > most / 4);
+  // A long one is read in steps.
+  const steps = [...boundInputTokens(`{"data":"/9j/${"A".repeat(most)}"}`)].length;
+  assert.ok(steps > 30, `${steps} steps`);
   // No media type is that long, and this string never ends.
   assert.ok(bounds("data:").inputTokens > most);
   assert.ok(inputTokenBounds(`{"data":"/9j/${"A".repeat(most)}`).inputTokens > most);

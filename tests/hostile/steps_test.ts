@@ -15,6 +15,7 @@ import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { promptTokens } from "../../src/dialects/kernel/prompt_text.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
+import { boundInputTokens } from "../../src/shared/token_estimate.ts";
 import { validateSteps } from "../../src/shared/validate.ts";
 import { boundPayloadSteps } from "../../src/records/payload.ts";
 import { jsonLimits } from "../../src/base/heavy_json.ts";
@@ -91,6 +92,7 @@ function longestSteps(text: string): Map<string, number> {
   const limits = { maxBytes: 1_000_000, inlineBytes: 1_000, fields: chat.mediaFields };
   drive("payload", boundPayloadSteps(text, limits));
   drive("tokens", promptTokens(body));
+  drive("bounds", boundInputTokens(text));
   const decoded = drive("decode", chat.decodeRequest(body));
   for (const dialect of [messages, generate, responses]) {
     const target = { model: "some-model", maxOutputTokens: undefined };
