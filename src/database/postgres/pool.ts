@@ -14,6 +14,11 @@ export interface Connection {
 /** After a failed connection attempt, requests fail at once for this long. */
 const awayMs = 200;
 const closeMs = 5000;
+/**
+ * How long a caller waits for a lent connection before another is opened. To open one takes longer
+ * than most queries, and the server plans its first queries with empty caches.
+ */
+const growMs = 10;
 
 /**
  * The connections of one process, each used by one query or transaction at a time. An outage is
@@ -115,7 +120,7 @@ export class Pool<C extends Connection> {
       if (this.#othersServe(this.#away.thrown)) return undefined;
       throw this.#away.thrown;
     }
-    return this.#all.size < this.#size ? this.#add() : undefined;
+    return this.#all.size === 0 ? this.#add() : undefined;
   }
 
   /** A full server still serves the connections that we already have. */
@@ -136,11 +141,19 @@ export class Pool<C extends Connection> {
       waiter.reject(unavailable("every connection is in use"));
     });
     this.#waiting.add(waiter);
+    const growing = setTimeout(() => this.#grow(waiter), growMs);
     try {
       return await waiter.promise;
     } finally {
+      clearTimeout(growing);
       cancel();
     }
+  }
+
+  /** Opens another connection for a caller that still waits, unless there are enough. */
+  #grow(waiter: PromiseWithResolvers<C>): void {
+    if (this.#all.size >= this.#size || this.#away || !this.#waiting.delete(waiter)) return;
+    waiter.resolve(this.#add());
   }
 
   #release(connection: C): void {

@@ -28,6 +28,14 @@ function setUp(size: number, { isUp = true, unusedMs = 60_000 } = {}) {
   return { pool, made };
 }
 
+/** Waits until the pool has made this many connections. */
+async function untilMade(made: readonly FakeConnection[], count: number): Promise<void> {
+  for (let tries = 0; made.length < count; tries++) {
+    assert.ok(tries < 5000, "the pool makes no other connection");
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 const failure = (code: string) => Object.assign(new Error(code), { code });
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";
 
@@ -35,15 +43,24 @@ Deno.test("connections are made as they are needed, up to the limit, and used ag
   const { pool, made } = setUp(2);
   for (let times = 0; times < 5; times++) await pool.use(() => Promise.resolve());
   assert.equal(made.length, 1);
+  const two = Promise.withResolvers<void>();
   let running = 0;
   let most = 0;
   await Promise.all(Array.from({ length: 20 }, () =>
     pool.use(async () => {
       most = Math.max(most, ++running);
-      await Promise.resolve();
+      if (running === 2) two.resolve();
+      await two.promise;
       running--;
     })));
   assert.deepEqual({ most, made: made.length }, { most: 2, made: 2 });
+  await pool.close();
+});
+
+Deno.test("callers at the same moment share a connection that is lent for short", async () => {
+  const { pool, made } = setUp(10);
+  await Promise.all(Array.from({ length: 20 }, () => pool.use(() => Promise.resolve())));
+  assert.equal(made.length, 1);
   await pool.close();
 });
 
@@ -82,6 +99,7 @@ Deno.test("a full server's refusal waits for a connection that there is", async 
   const first = pool.use(() => holding.promise);
   made[0]!.opened.resolve();
   const second = pool.use((connection) => Promise.resolve(connection));
+  await untilMade(made, 2);
   made[1]!.opened.reject(failure("53300"));
   await Promise.resolve();
   const third = pool.use((connection) => Promise.resolve(connection));
@@ -152,7 +170,8 @@ Deno.test("connections that nobody uses are ended, and one that is in use is not
   const { pool, made } = setUp(3, { unusedMs: 1 });
   const work = Promise.withResolvers<void>();
   const held = pool.use(() => work.promise);
-  await Promise.all([1, 2].map(() => pool.use(() => Promise.resolve())));
+  const others = [1, 2].map(() => pool.use(() => untilMade(made, 3)));
+  await Promise.all(others);
   for (let tries = 0; !made[1]!.gone || !made[2]!.gone; tries++) {
     assert.ok(tries < 5000, "the sweep doesn't end them");
     await new Promise((resolve) => setTimeout(resolve, 1));
