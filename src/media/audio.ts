@@ -17,6 +17,7 @@ import { parseAnswer, parseAnswerInTurns } from "../relay/text_answer.ts";
 import { costOfCall, maxEventBytes, mediaEventExcess } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
 import type { SpeechCall } from "./speech.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 
 /** The most bytes of a streamed answer that are recorded. */
 const maxRecordedBytes = 32 * 1024 * 1024;
@@ -186,7 +187,7 @@ export class AudioReader {
     const { price, target: { vendor } } = this.#ctx.vendorCall;
     const reported = isComplete ? this.#usage : undefined;
     const { usage, basis } = speechUsage(this.#speechCall.ask, reported, {
-      ...{ price, ignoresCost: !vendor.reportsCost },
+      ...{ price, ignoresCost: !chargesReport(vendor, price) },
       seconds: () => this.#seconds(),
       tokensPerMinute: this.#speechCall.codec.tokensPerMinute,
     });

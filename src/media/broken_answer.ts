@@ -4,6 +4,7 @@ import { withoutPictures } from "../dialects/kernel/picture_text.ts";
 import { reportsTrustedCost } from "../dialects/kernel/reported_tokens.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "../relay/vendor_call.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 
 /** Answers that are longer than this, without their pictures, aren't read. */
 const maxRead = 1024 * 1024;
@@ -23,7 +24,7 @@ export function usageBeforeBreak(
   const usage = attempt(() => usageOf(wholeMembers(text)));
   if (!usage) return undefined;
   const { input, output, seconds = 0 } = usage;
-  if (reportsTrustedCost(usage, !vendor.reportsCost)) return usage;
+  if (reportsTrustedCost(usage, !chargesReport(vendor, price))) return usage;
   // A price per image needs the number of images, which a broken list doesn't tell.
   return price?.rates.perImage === undefined && input + output + seconds > 0 ? usage : undefined;
 }

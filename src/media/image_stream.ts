@@ -10,6 +10,7 @@ import { estimateTokens } from "../shared/token_estimate.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 import type { ImageGeneration } from "./images.ts";
 import { imageUsage } from "./image_usage.ts";
 import { lossHeader } from "../relay/reply.ts";
@@ -76,7 +77,7 @@ class StreamedImages {
     const billable = { count: this.#images.length, usage: this.#usage };
     const { usage: counted, basis } = imageUsage([billable], {
       ...{ ask, encoded, price },
-      ignoresCost: !target.vendor.reportsCost,
+      ignoresCost: !chargesReport(target.vendor, price),
     });
     const isCounted = this.#partials === 0 || price?.rates.perImage !== undefined;
     const usage = isCounted ? counted : withPartialImages(counted, this.#partials);

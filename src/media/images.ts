@@ -28,6 +28,7 @@ import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { FetchCaller, PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 import type { VendorRequest } from "../relay/vendor_call.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import { type CallContext, stepFor } from "../relay/call_context.ts";
@@ -288,7 +289,11 @@ function reportImages(
   generation: ImageGeneration,
   billable: readonly BillableImages[],
 ): ReturnType<typeof imageUsage> {
-  const counted = imageUsage(billable, { ...generation, price, ignoresCost: !vendor.reportsCost });
+  const counted = imageUsage(billable, {
+    ...generation,
+    price,
+    ignoresCost: !chargesReport(vendor, price),
+  });
   if (billable.length > 0) meter.report(counted.usage, counted.basis);
   return counted;
 }

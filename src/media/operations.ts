@@ -43,6 +43,7 @@ import { estimateTokens } from "../shared/token_estimate.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { AnswerRoom } from "../relay/answer_room.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 import { errorBody } from "../../contracts/kernel/error_bodies.ts";
 import type { BillingBasis, FinishReason, VendorAttempt } from "../shared/interaction.ts";
 import {
@@ -313,13 +314,14 @@ export async function askMedia(
 
 /** Returns the cost of a call so far in nano-dollars; null without a price. */
 export function costOfCall(ctx: OperationContext): bigint | null {
+  const { price, target } = ctx.vendorCall;
   return ctx.meter.bill({
     status: "completed",
     mode: ctx.vendorCall.mode,
     ...ctx.costBounds,
-    price: ctx.vendorCall.price,
+    price,
     priceOf: () => undefined,
-    vendorCostBelieved: ctx.vendorCall.target.vendor.reportsCost,
+    vendorCostBelieved: chargesReport(target.vendor, price),
     promptUsage: () => ({ input: 0 }),
   }).costNanos;
 }

@@ -23,6 +23,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 import { checkAnswerLimits, parseWithinLimits } from "../relay/answer_limits.ts";
 import { type CallContext, stepFor } from "../relay/call_context.ts";
 import { candidatesOf, type RoutingDeps } from "../relay/candidates.ts";
@@ -232,11 +233,12 @@ function reportBroken(
   bytes: Uint8Array,
   type: string,
 ): void {
+  const { price, target } = vendorCall;
   const usage = usageBeforeBreak(bytes, vendorCall, (members) => {
     reader.whole(JSON.stringify(members), type);
     const outcome = reader.outcome({
-      ...{ isComplete: true, price: vendorCall.price },
-      ignoresCost: !vendorCall.target.vendor.reportsCost,
+      ...{ isComplete: true, price },
+      ignoresCost: !chargesReport(target.vendor, price),
     });
     return outcome?.basis === "reported" ? outcome.usage : undefined;
   });
@@ -260,7 +262,7 @@ function reportUsage(
   isComplete: boolean,
 ): { recordText?: string; isTruncated?: boolean } {
   const { price, target: { vendor } } = ctx.vendorCall;
-  const outcome = reader.outcome({ isComplete, price, ignoresCost: !vendor.reportsCost });
+  const outcome = reader.outcome({ isComplete, price, ignoresCost: !chargesReport(vendor, price) });
   if (!outcome) return {};
   const { usage, basis, finish, recordText, isTruncated } = outcome;
   ctx.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));

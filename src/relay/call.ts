@@ -38,6 +38,7 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { StoredResponseFields } from "../shared/stored_response.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { Recorder } from "../records/recorder.ts";
+import { chargesReport } from "../vendors/reported_cost.ts";
 
 type Payload = Pick<SettledCall, PayloadField | "media">;
 type PayloadField = "requestText" | "responseText" | "payloadTruncated";
@@ -371,7 +372,7 @@ export class Call<M extends CallMeter = Meter> {
       believedNanos,
       price,
       priceOf: (model: string) => this.#priceOf(model),
-      vendorCostBelieved: target.vendor.reportsCost,
+      vendorCostBelieved: chargesReport(target.vendor, price),
       unreportedSearches: unreportedSearches(this.#plan.hosted),
       maxOutputTokens: recorded.maxOutputTokens,
       dearerTier: price && isDearerTier(price, serviceTier) ? serviceTier : undefined,

@@ -77,8 +77,8 @@ export interface Vendor {
   /** The vendor reports what it charged, and its report is trusted. */
   readonly reportsCost: boolean;
   /**
-   * Calls with the service's own key may use tools and tiers without a price, which cost what the
-   * vendor reports.
+   * The report comes before every price: calls with the service's own key may use tools and tiers
+   * without one, and a row of the operator's doesn't replace the report.
    */
   readonly admitsUnpriced: boolean;
   /** Reads prices from the vendor's model list, for vendors that give them there. */

@@ -1,6 +1,7 @@
 /** A vendor's implausible report: charged as reserved, recorded, and no other caller's. */
 import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { flatPrices } from "../support/money.ts";
 import { type Row, shared } from "../support/service.ts";
 import { dialectNames } from "./raw_calls.ts";
 import {
@@ -219,23 +220,26 @@ Deno.test("a stream's report is judged as a whole answer's", async () => {
   assert.ok(Number(row.charged_usd) < 0.01);
 });
 
-Deno.test("an aggregator's cost is believed as far as it could be true", async () => {
+Deno.test("a vendor's cost is believed as far as it could be true", async () => {
   await using plain = await startScriptedVendors();
   await using at = await startScriptedVendors({
     VENDOR_F_BASE_URL: `${plain.vendor.url}/f/v1`,
     VENDOR_F_API_KEY: "sk-of-f",
+    VENDOR_G_BASE_URL: `${plain.vendor.url}/g/v1`,
+    VENDOR_G_API_KEY: "sk-of-g",
+    PRICES_FILE: await flatPrices("0.01", "xai/grok-4.3"),
     STARTING_CREDIT_USD: "1",
   });
-  const call = async (cost: string) => {
+  const call = async (cost: string, model = "vendor-f/openai/gpt-5-mini", field = "cost") => {
     const answer = JSON.stringify({ ...answers.chat(10, 2) }).replace(
       '"total_tokens":3',
-      `"total_tokens":3,"cost":${cost}`,
+      `"total_tokens":3,"${field}":${cost}`,
     );
     const word = plain.script((exchange) =>
       exchange.answer(200, answer, { "content-type": "application/json" })
     );
     const response = await at.post("/chat/v1/chat/completions", {
-      model: "vendor-f/openai/gpt-5-mini",
+      model,
       max_tokens: 20,
       messages: [{ role: "user", content: word }],
     });
@@ -254,6 +258,18 @@ Deno.test("an aggregator's cost is believed as far as it could be true", async (
   }
   const negative = await call("-3");
   assert.deepEqual([negative.billing_basis], ["reported"]);
+  const free = await call("0");
+  assert.deepEqual([free.billing_basis, free.charged_usd], ["vendor_cost", "0.000000000"]);
+
+  const atXai = async (ticks: string, model = "grok-4.7") => {
+    const row = await call(ticks, `vendor-g/${model}`, "cost_in_usd_ticks");
+    return [row.billing_basis, row.charged_usd];
+  };
+  assert.deepEqual(await atXai("123456"), ["vendor_cost", "0.000012346"]);
+  // 10 tokens × 2 and 2 × 6 per million.
+  assert.deepEqual(await atXai("0"), ["reported", "0.000032000"]);
+  assert.equal((await atXai("50000000000"))[0], "disputed");
+  assert.deepEqual(await atXai("123456", "grok-4.3"), ["reported", "0.010000000"]);
   assert.ok(await balance(at) > 0.8);
 });
 

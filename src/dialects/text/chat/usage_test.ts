@@ -147,11 +147,11 @@ const rows: Row[] = [
     raw: { ...counted, cost_in_usd_ticks: 1_176_500 },
     read: { input: 1, output: 1, vendorCostUsd: "0.000117650000" },
   },
-  {
-    name: "ticks that are no amount",
-    raw: { ...counted, cost_in_usd_ticks: -1 },
+  ...[-1, 0, "0", "", null, {}, "1e5"].map((cost_in_usd_ticks) => ({
+    name: `ticks that are no cost: ${JSON.stringify(cost_in_usd_ticks)}`,
+    raw: { ...counted, cost_in_usd_ticks },
     read: { input: 1, output: 1 },
-  },
+  })),
   {
     name: "costs whose sum is no number",
     raw: { ...counted, cost: 1e308, is_byok: true, ...upstream(1e308) },
