@@ -123,7 +123,7 @@ Deno.test("a character is a code point, and a vendor paid by them is paid for ea
   const spoken = await answer.json() as Spoken;
   const characters = [...text].length;
   assert.equal(spoken.usage.characters, characters);
-  assert.equal(spoken.cost_usd, (characters * 4.2e-6).toFixed(9));
+  assert.equal(spoken.cost_usd, (characters * 15e-6).toFixed(9));
 });
 
 Deno.test("a stream that is cut breaks the connection and is charged for the audio that was sent", async () => {

@@ -55,6 +55,15 @@ const costliestHost = {
   checked_on: "2026-05-11",
 };
 
+/**
+ * pollinations/pollinations#13569, whose author compared the charge with xAI's usage page: 200 code
+ * points of 300 UTF-16 units counted as 200. HeyPuter/puter#3089 quotes the same price.
+ */
+const xaiUsage = {
+  source: "pollinations, compared with xAI's usage page",
+  checked_on: "2026-08-19",
+};
+
 /** A provider file of the repository, with the day on which its prices were checked. */
 function repository(checkedOn: string): Source {
   return { source: "genai-prices repository", checked_on: checkedOn };
@@ -172,7 +181,8 @@ const vendorB = [
   row(familyB, "gpt-4o-mini", repository("2025-07-04"), ["0.15", "0.60", "0.075"], {
     max_output_tokens: 16_384,
   }),
-  // Cached text is 1.25 and cached images 2; usage doesn't tell them apart, so the dearer counts.
+  // Cached text is 1.25 and cached images 2. Only the image tool's usage tells them apart, and a row
+  // has one price for what was cached: the dearer.
   // All output is images, also where usage doesn't say so.
   row(mediaB, "gpt-image-2", genaiPackage, ["5", "30", "2"], {
     ...{ image_input: "8", image_output: "30" },
@@ -356,9 +366,8 @@ const media = [
   row(plainD, "gemini-2.5-pro-preview-tts", genaiPackage, ["1", "20"], { audio_output: "20" }),
   row(plainG, "grok-imagine-image", resellers, [], { per_image: "0.02" }),
   row(plainG, "grok-imagine-image-quality", resellers, [], { per_image: "0.05" }),
-  row(plainG, "tts", { source: "vendor's model pages", checked_on: "2026-04" }, [], {
-    per_million_characters: "4.20",
-  }),
+  // 4.20 until May 2026; the day of the change isn't known, so the row has no first day.
+  row(plainG, "tts", xaiUsage, [], { per_million_characters: "15" }),
   // Their hosts set prices of their own; these stand in where the vendor's list has none.
   row(familyA, "black-forest-labs/FLUX.1-schnell", costliestHost, [], { per_image: "0.003" }),
   row(familyA, "black-forest-labs/FLUX.1-dev", costliestHost, [], { per_image: "0.025" }),
