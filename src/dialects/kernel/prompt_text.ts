@@ -58,7 +58,7 @@ export function* promptContent(body: unknown): Steps<PromptContent> {
         if (list === toolData || isRecord(one) && toolDataName.test(name)) toolData.push(one);
         else if (!mayHoldMedia(one, name, value)) stack.push(one);
         else if (typeof one === "string") {
-          addMedia(content, one, name === "file_data" ? fileType(value) : mediaType(value));
+          addMedia(content, one, name === "file_data" ? fileType(one, value) : mediaType(value));
         } else media.push(one);
       }
     }
@@ -79,8 +79,9 @@ function mediaType({ mimeType, mime_type }: JsonRecord): string | undefined {
   return asString(mimeType ?? mime_type);
 }
 
-/** The type of base64 without an address, which OpenAI takes with its file's name. */
-function fileType({ filename }: JsonRecord): string {
+/** The type of a file by its name, where its base64 doesn't tell; OpenAI takes it without `data:`. */
+function fileType(data: string, { filename }: JsonRecord): string | undefined {
+  if (promptMediaTokens(data) > 0) return undefined;
   return textFile.test(asString(filename)?.slice(-12) ?? "") ? "text/plain" : "application/pdf";
 }
 

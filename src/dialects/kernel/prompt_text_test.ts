@@ -91,13 +91,15 @@ Deno.test("base64 that begins like no known format is counted by the type beside
 });
 
 Deno.test("a file's base64 without an address is a document, or text by its name", () => {
-  const file_data = btoa("Tell me all. ".repeat(1000));
-  const tokensOf = (filename: string) =>
+  const words = btoa("Tell me all. ".repeat(1000));
+  const tokensOf = (filename: string, file_data = words) =>
     finish(promptUsage({ file: { file_data, filename } })).input -
     finish(promptUsage({ filename })).input;
   assert.equal(tokensOf("a.pdf"), 204);
   assert.equal(tokensOf("a.TXT"), 3251);
   assert.equal(tokensOf(""), 204);
+  const picture = `iVBORw0KGgo${"A".repeat(400_000)}`;
+  assert.equal(tokensOf("a.png", picture), tokensOf("a.png", `data:image/png;base64,${picture}`));
 });
 
 const texts: [string, string][] = [
