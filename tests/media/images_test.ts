@@ -1,10 +1,16 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { mediaToolsAreThere, openPicture } from "../support/media_tools.ts";
+import { flatPrices } from "../support/money.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { generateImage, type ImageAnswer, imagesOf } from "../support/media_calls.ts";
 
-const service = shared(() => startSimulatedService({}, { database: "any" }));
+const ownPrice = "grok-imagine-image-quality";
+const service = shared(async () =>
+  startSimulatedService({
+    PRICES_FILE: await flatPrices("0.01", `xai/${ownPrice}`, { per_image: "0.07" }),
+  }, { database: "any" })
+);
 const ignore = !mediaToolsAreThere();
 
 /** Provider, further fields, and the size and format that come of them. */
@@ -117,6 +123,20 @@ for (const fields of refusals) {
     assert.equal(row.error_code, "content_policy_violation");
   });
 }
+
+Deno.test("a picture of xAI's costs what it reports, unless the operator has a price", async () => {
+  for (
+    const [model, basis, cost] of [
+      ["grok-imagine-image", "vendor_cost", "0.020000000"],
+      [ownPrice, "reported", "0.080000000"],
+    ]
+  ) {
+    const answer = await generateImage(service(), { provider: "xai", model, prompt: "A boat" });
+    const row = await service().row(answer.transaction);
+    assert.deepEqual([row.billing_basis, row.charged_usd], [basis, cost]);
+    assert.equal(answer.body.cost_usd, cost);
+  }
+});
 
 Deno.test("reference pictures reach every vendor that changes them", async () => {
   const [first] = imagesOf(
