@@ -192,6 +192,41 @@ Deno.test("fields that OpenRouter added to chat are put into OpenAI's own, other
   }
 });
 
+Deno.test("OpenAI's chat endpoint gets no `cache_control`, wherever a chat call has one", async () => {
+  const cache_control = { type: "ephemeral" };
+  const text = { type: "text", text: "Go" };
+  const call = { id: "c", type: "function", function: { name: "find", arguments: "{}" } };
+  const question = { role: "user", content: [text] };
+  const result = { role: "tool", tool_call_id: "c", content: "found" };
+  const called = (tool_call: object) => [
+    ...[question, { role: "assistant", tool_calls: [tool_call] }, result],
+  ];
+  const bodies: [path: string, body: object][] = [
+    ["cache_control", { messages: [question], cache_control }],
+    ["messages[0].cache_control", { messages: [{ ...question, cache_control }] }],
+    ["messages[0].content[0].cache_control", {
+      messages: [{ ...question, content: [{ ...text, cache_control }] }],
+    }],
+    ["messages[1].tool_calls[0].cache_control", {
+      messages: called({ ...call, cache_control }),
+    }],
+    ["tools[0].cache_control", {
+      messages: [question],
+      tools: [{ type: "function", function: { name: "find" }, cache_control }],
+    }],
+  ];
+  for (const [path, body] of bodies) {
+    for (const vendor of ["vendor-b", "vendor-f", "vendor-g"]) {
+      const request = requestOf({ model: "m", ...body }, 1, "managed", { dialect: "chat", vendor });
+      const { requestText, losses, upstream } = await planCall(planDeps(), request);
+      const isSent = vendor !== "vendor-b";
+      assert.equal(upstream.name, "chat");
+      assert.equal(requestText.includes("cache_control"), isSent, `${vendor}: ${path}`);
+      assert.deepEqual(losses, isSent ? [] : [path]);
+    }
+  }
+});
+
 /** Returns a message with a single text in its short form. */
 function plainItem(item: { type: string; role: string; content: { text: string }[] }): object {
   return item.type === "message" ? { role: item.role, content: item.content[0]!.text } : item;

@@ -127,11 +127,22 @@ export function readToolDemand(body: unknown): ToolDemand {
 /** Whether a request has OpenAI's custom tools, or fields that OpenRouter added. */
 export function extensionsIn(body: unknown): readonly ("tools" | "fields")[] {
   const { reasoning, usage } = asRecord(body);
-  const hasFields = reasoning !== undefined || usage !== undefined;
+  const hasFields = reasoning !== undefined || usage !== undefined || hasCacheControl(body);
   return [
     ...hasCustomTools(body) ? ["tools" as const] : [],
     ...hasFields ? ["fields" as const] : [],
   ];
+}
+
+/** Whether a request has `cache_control`: its own, or on a tool, message, part or tool call. */
+function hasCacheControl(body: unknown): boolean {
+  const isMarked = (record: JsonRecord) => record.cache_control !== undefined;
+  const { tools, messages } = asRecord(body);
+  return [asRecord(body), ...recordsIn(tools)].some(isMarked) ||
+    recordsIn(messages).some((message) =>
+      isMarked(message) || recordsIn(message.content).some(isMarked) ||
+      recordsIn(message.tool_calls).some(isMarked)
+    );
 }
 
 /** Whether a request offers OpenAI's custom tools, or has calls of them. */
