@@ -238,6 +238,20 @@ Deno.test("tools that an item adds are offered, and an agent's own metadata and 
       ],
     } as OpenAI.Responses.ResponseCreateParamsNonStreaming);
     assert.ok(answer.output.some((item) => item.type === "function_call"));
+    const run = { type: "custom", name: "exec", description: "Runs JavaScript." };
+    const inside = { type: "namespace", name: "functions", description: "", tools: [run, WEATHER] };
+    const spaced = await client.responses.create({
+      model,
+      input: [
+        { type: "additional_tools", role: "developer", tools: [inside] },
+        { role: "user", content: "Use exec, and tell the weather in Paris." },
+      ],
+    } as OpenAI.Responses.ResponseCreateParamsNonStreaming);
+    const calls = spaced.output.filter((item) => "namespace" in item);
+    assert.deepEqual(calls.map((item) => [item.type, "name" in item && item.name]), [
+      ["custom_tool_call", "exec"],
+      ["function_call", "get_weather"],
+    ]);
     const search = { call_id: "call_1", execution: "client" as const };
     const found = await client.responses.create({
       model,

@@ -14,6 +14,8 @@ import {
 /** A tool the caller offers. */
 export interface OfferedTool {
   name: string;
+  /** The namespace that the tool is offered in; only the responses dialect has these. */
+  namespace?: string;
   description: string;
   /** JSON Schema of the arguments; null for a tool that takes free text. */
   schema: unknown;
@@ -52,6 +54,8 @@ export interface Prompt {
 
 export interface ToolCall {
   name: string;
+  /** As in the offered tool. */
+  namespace?: string;
   /** JSON text, or free text. */
   input: string;
   isFreeText: boolean;
@@ -249,7 +253,8 @@ function call(tool: OfferedTool, question: string, variant: number): ToolCall {
   const input = tool.isFreeText
     ? (RUN_TOOL.test(tool.name) ? HARMLESS : answerProse(question, `${variant}`, []))
     : JSON.stringify(instanceOf(tool.schema ?? { type: "object" }, question, variant));
-  return { name: tool.name, input, isFreeText: tool.isFreeText };
+  const { name, namespace, isFreeText } = tool;
+  return { name, ...(namespace === undefined ? {} : { namespace }), input, isFreeText };
 }
 
 function limit(pieces: string[], most: number | null): { pieces: string[]; isCut: boolean } {

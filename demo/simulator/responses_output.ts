@@ -45,15 +45,15 @@ export function outputItems(output: Output, options: OutputOptions): ResponseOut
   const status = output.finish === "length" ? "incomplete" : "completed";
   for (const call of output.calls) {
     const call_id = options.nextId("call_");
-    const { name, input } = call;
+    const { name, namespace, input } = call;
+    const named = { call_id, name, ...(namespace === undefined ? {} : { namespace }) };
     items.push(
       call.isFreeText
-        ? { type: "custom_tool_call", id: options.nextId("ctc_"), call_id, name, input }
+        ? { type: "custom_tool_call", id: options.nextId("ctc_"), ...named, input }
         : {
           type: "function_call",
           id: options.nextId("fc_"),
-          call_id,
-          name,
+          ...named,
           arguments: input,
           status,
         },

@@ -247,7 +247,7 @@ export function readResponsesPrompt(
       })),
     toolRounds: roundsIn(sinceUser),
     allToolRounds: roundsIn(items),
-    tools: toolsOf(body, items).map(offered),
+    tools: toolsOf(body, items),
     toolMode: toolMode(body.tool_choice),
     mayCallSeveral: body.parallel_tool_calls !== false,
     json: format?.type === "json_schema" || format?.type === "json_object"
@@ -280,17 +280,25 @@ function offeredSearch(body: JsonObject): OfferedSearch | null {
 }
 
 /** Returns the tools of the request, and those that items of the conversation add. */
-function toolsOf(body: JsonObject, items: readonly JsonObject[]): JsonObject[] {
+function toolsOf(body: JsonObject, items: readonly JsonObject[]): OfferedTool[] {
   const added = items.filter(({ type }) =>
     /^(additional_tools|tool_search_output)$/.test(asText(type))
   );
-  return [body, ...added].flatMap(({ tools }) => objectsIn(tools))
-    .filter((tool) => /^(function|custom)$/.test(asText(tool.type)));
+  return [body, ...added].flatMap(({ tools }) => offeredIn(tools));
 }
 
-function offered(tool: JsonObject): OfferedTool {
+/** Returns the functions and custom tools of a list, also those in its namespaces. */
+function offeredIn(tools: unknown, namespace: { namespace?: string } = {}): OfferedTool[] {
+  return objectsIn(tools).flatMap((tool) => {
+    if (tool.type === "namespace") return offeredIn(tool.tools, { namespace: asText(tool.name) });
+    return /^(function|custom)$/.test(asText(tool.type)) ? [offered(tool, namespace)] : [];
+  });
+}
+
+function offered(tool: JsonObject, namespace: { namespace?: string }): OfferedTool {
   return {
     name: asText(tool.name),
+    ...namespace,
     description: asText(tool.description),
     schema: tool.parameters ?? null,
     isFreeText: tool.type === "custom",
