@@ -104,11 +104,17 @@ function buildArray(node: JsonObject, context: Context): unknown[] {
   );
 }
 
+/**
+ * Bounds as wide as all safe integers are common, and tools take the numbers as they are: so those
+ * from 1 on are preferred.
+ */
 function buildNumber(node: JsonObject, context: Context): number {
-  const above = asNumber(node.exclusiveMinimum);
-  const below = asNumber(node.exclusiveMaximum);
-  const least = asNumber(node.minimum) ?? (above === null ? 1 : above + 1);
-  const most = asNumber(node.maximum) ?? (below === null ? least + 20 : below - 1);
+  const above = asNumber(node.exclusiveMinimum) ?? -Infinity;
+  const below = asNumber(node.exclusiveMaximum) ?? Infinity;
+  const lowest = Math.max(asNumber(node.minimum) ?? -Infinity, above + 1);
+  const highest = Math.min(asNumber(node.maximum) ?? Infinity, below - 1);
+  const least = Math.min(Math.max(1, lowest), highest);
+  const most = Math.min(highest, least + 20);
   const step = asNumber(node.multipleOf);
   const value = most <= least
     ? most

@@ -20,3 +20,14 @@ Deno.test("a schema that contains itself ends with what it allows, not with null
   }
   assert.ok(nodes.length > 1);
 });
+
+Deno.test("an integer is small and positive where its bounds allow that", () => {
+  const safe = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+  const built = (bounds: object) => Number(instanceOf({ type: "integer", ...bounds }, "x"));
+  for (const bounds of [safe, { ...safe, exclusiveMinimum: 0 }, { minimum: 0 }, {}]) {
+    const value = built(bounds);
+    assert.ok(value >= 1 && value <= 21, JSON.stringify({ bounds, value }));
+  }
+  assert.equal(built({ minimum: -5, maximum: -5 }), -5);
+  assert.equal(built({ minimum: 100, exclusiveMaximum: 101 }), 100);
+});
