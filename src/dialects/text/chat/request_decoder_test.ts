@@ -68,3 +68,11 @@ Deno.test("names of assistants are reported only where they tell speakers apart"
   assert.deepEqual(pathsOf("agent", undefined, "agent", null), []);
   assert.deepEqual(pathsOf("one", "two"), ["messages[1].name", "messages[3].name"]);
 });
+
+Deno.test("an image whose base64 is broken is refused in words that say so", () => {
+  const url = "data:image/png;base64,@@@@";
+  const content = [{ type: "image_url", image_url: { url } }];
+  assert.throws(() => decoded({ messages: [{ role: "user", content }] }), {
+    message: /^messages\[0\]\.content\[0\]\.image_url\.url: .* valid base64/,
+  });
+});

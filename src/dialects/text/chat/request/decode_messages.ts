@@ -195,7 +195,10 @@ function readImage(value: unknown, path: string, kind: "image" | "video" = "imag
   if (url === undefined) throw invalidValue(`${path}.${kind}_url.url`, "expected a URL");
   const source = mediaSource(url);
   if (!source) {
-    throw invalidValue(`${path}.${kind}_url.url`, "expected an https URL or a data URL");
+    throw invalidValue(
+      `${path}.${kind}_url.url`,
+      "expected an https URL or a data URL with valid base64",
+    );
   }
   const detail = asString(asRecord(value).detail);
   return {
@@ -226,6 +229,8 @@ function readFile(value: unknown, path: string): MediaPart {
   const data = asString(value.file_data);
   if (data === undefined) throw invalidValue(`${path}.file.file_data`, "expected a data URL");
   const source = /^https?:/.test(data) ? mediaSource(data) : dataSource(data);
-  if (!source) throw invalidValue(`${path}.file.file_data`, "expected a data URL");
+  if (!source) {
+    throw invalidValue(`${path}.file.file_data`, "expected a data URL with valid base64");
+  }
   return { type: "media", kind: "file", source, ...named, path };
 }

@@ -65,7 +65,12 @@ function readImage(part: JsonRecord, path: string): MediaPart {
     return { type: "media", kind: "image", source: vendorFile(id), ...extra };
   }
   const source = mediaSource(url);
-  if (!source) throw invalidValue(`${path}.image_url`, "expected an https URL or a data URL");
+  if (!source) {
+    throw invalidValue(
+      `${path}.image_url`,
+      "expected an https URL or a data URL with valid base64",
+    );
+  }
   return { type: "media", kind: imageOrFile(source), source, ...extra };
 }
 
@@ -83,7 +88,7 @@ function readFile(part: JsonRecord, path: string): MediaPart {
     return { type: "media", kind: "file", source, ...extra };
   }
   const source = dataSource(requiredText(part, "file_data", path));
-  if (!source) throw invalidValue(`${path}.file_data`, "expected a data URL");
+  if (!source) throw invalidValue(`${path}.file_data`, "expected a data URL with valid base64");
   return { type: "media", kind: "file", source, ...extra };
 }
 
