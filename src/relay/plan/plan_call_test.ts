@@ -181,10 +181,16 @@ Deno.test("fields that OpenRouter added to chat are put into OpenAI's own, other
   assert.deepEqual(await written({ reasoning: { enabled: true } }), {
     ...{ ...plain, losses: ["reasoning.enabled"] },
   });
+  for (const more of [{ reasoning: "low" }, { reasoning: null }, { usage: true }]) {
+    const plan = await planned("vendor-b", more);
+    assert.ok(plan.sameDialect, "only OpenRouter's form is translated");
+    assert.deepEqual(JSON.parse(plan.requestText), { model: "gpt-5-mini", messages, ...more });
+  }
   const tools = [{ type: "function", function: { name: "find" } }];
   deps.prices.chatRefuses = () => ["tools_with_reasoning"];
-  const moved = await written({ reasoning: { effort: "low" }, tools });
-  assert.equal(moved.dialect, "responses");
+  for (const reasoning of [{ effort: "low" }, { max_tokens: 2000 }]) {
+    assert.equal((await written({ reasoning, tools })).dialect, "responses");
+  }
   for (const vendor of ["vendor-a", "vendor-f", "vendor-g"]) {
     const plan = await planned(vendor, { reasoning: { effort: "low" } });
     assert.ok(plan.sameDialect, vendor);

@@ -10,7 +10,7 @@ import {
 import { greatest, pushAll } from "../../../base/lists.ts";
 import type { FallbackField, RequestFacts } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { asRecord, asString, type JsonRecord, recordsIn } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
 import { readSafetyUser } from "../../kernel/safety_user.ts";
 import { splicer, storeEdits } from "../../kernel/splice_request.ts";
 import { firstTextIn, type LocatedText, readTagBlocks } from "../../kernel/tag_blocks.ts";
@@ -117,17 +117,23 @@ function firstOf(messages: unknown, ...roles: readonly string[]): LocatedText | 
 
 export function readToolDemand(body: unknown): ToolDemand {
   const { tools, functions, reasoning_effort: plain, reasoning }: JsonRecord = asRecord(body);
-  const effort = plain ?? asRecord(reasoning).effort;
+  const extended = asRecord(reasoning);
+  const effort = plain ?? extended.effort;
   const hasAny = [tools, functions].some((list) => Array.isArray(list) && list.length > 0);
   if (!hasAny) return "none";
-  if (typeof effort !== "string") return "tools";
+  // A budget of tokens becomes an effort.
+  const hasBudget = typeof extended.max_tokens === "number";
+  if (typeof effort !== "string") return hasBudget ? "tools_with_reasoning" : "tools";
   return effort === "none" ? "tools_alone" : "tools_with_reasoning";
 }
 
-/** Whether a request has OpenAI's custom tools, or fields that OpenRouter added. */
+/**
+ * Whether a request has OpenAI's custom tools, or fields that OpenRouter added, which are objects;
+ * in any other form they are mistakes, and the vendor says so.
+ */
 export function extensionsIn(body: unknown): readonly ("tools" | "fields")[] {
   const { reasoning, usage } = asRecord(body);
-  const hasFields = reasoning !== undefined || usage !== undefined || hasCacheControl(body);
+  const hasFields = isRecord(reasoning) || isRecord(usage) || hasCacheControl(body);
   return [
     ...hasCustomTools(body) ? ["tools" as const] : [],
     ...hasFields ? ["fields" as const] : [],
@@ -136,7 +142,7 @@ export function extensionsIn(body: unknown): readonly ("tools" | "fields")[] {
 
 /** Whether a request has `cache_control`: its own, or on a tool, message, part or tool call. */
 function hasCacheControl(body: unknown): boolean {
-  const isMarked = (record: JsonRecord) => record.cache_control !== undefined;
+  const isMarked = (record: JsonRecord) => isRecord(record.cache_control);
   const { tools, messages } = asRecord(body);
   return [asRecord(body), ...recordsIn(tools)].some(isMarked) ||
     recordsIn(messages).some((message) =>
