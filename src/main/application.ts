@@ -1,6 +1,5 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
-import { within } from "../base/deadline.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import { createProgramLog } from "./log_events.ts";
@@ -20,11 +19,10 @@ import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import { dialects } from "../dialects/text/mod.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
-import { heldUpMs, type Recorder } from "../records/recorder.ts";
+import { storeLastRecords } from "../records/last_records.ts";
 import { createReplayedWriter } from "../records/replayed_calls.ts";
 import { createCallJournal } from "../records/journal/call_journal.ts";
 import type { WriteReplayed } from "../records/journal/recovery.ts";
-import { reasonOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import { TargetHealth } from "../routing/target_health.ts";
 import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
@@ -532,21 +530,6 @@ function closeInOrder(
   stack.defer(() => services.refusalRecorder.close());
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
-}
-
-async function storeLastRecords(recorder: Recorder, log: Log): Promise<void> {
-  try {
-    await recorder.drain("free");
-    if (await within(heldUpMs, recorder.drain(), "late") !== "late") return;
-    log.warn("records that wait for locked rows stay in the journal for the next start", {
-      waiting: recorder.waiting,
-    });
-  } catch (thrown) {
-    log.warn(
-      "the database is unavailable at shutdown: queued records stay in the journal for the next start",
-      { waiting: recorder.waiting, reason: reasonOf(thrown) },
-    );
-  }
 }
 
 function pause(ms: number): Promise<void> {

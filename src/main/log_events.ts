@@ -101,8 +101,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "an account's records wait for rows that another session of the database has locked":
     "record.locked",
   "the records that waited for locked rows are written": "record.unlocked",
-  "records that wait for locked rows stay in the journal for the next start":
-    "record.locked_at_stop",
+  "records that the database did not take in time stay in the journal": "record.late_at_stop",
   "the record of a call is stored without its payload": "record.without_payload",
   "the database rejected the record of a call": "record.rejected",
   "the database rejected the record of a call; it stays in the journal": "record.rejected_unsaved",

@@ -71,7 +71,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   return new QueueRecorder(deps);
 }
 
-/** How long a start or an end waits for records of accounts that another session has locked. */
+/** How long an end waits for records, and a start for those whose rows another session has locked. */
 export const heldUpMs = 5_000;
 
 /** The most that a batch of several records weighs: the writing thread has all of it in memory. */

@@ -232,7 +232,7 @@ Deno.test({
         assert.equal((await next.rows({}, service.key)).length, 3);
         return next;
       });
-      assert.match(service.log.join("\n"), /wait for locked rows stay in the journal .*waiting=1/);
+      assert.match(service.log.join("\n"), /did not take in time stay in the journal .*waiting=1/);
       assert.equal((await next.rows({}, locked.key)).length, made + 1);
       await next.stop();
       const { rows, settles } = await readBooks(env.DATA_DIR, created.url);
