@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { ByteGate } from "../base/byte_gate.ts";
-import type { MemoryPermit } from "../base/byte_room.ts";
+import { freeBytes, type MemoryPermit } from "../base/byte_room.ts";
 import { joinAndFree, joinBytes } from "../base/bytes.ts";
 import type { CallContext } from "./call_context.ts";
 import type { Reply } from "./reply.ts";
@@ -47,16 +47,18 @@ export class AnswerRoom {
     answer: UpstreamAnswer,
     brokenOff?: (bytes: Uint8Array) => void,
   ): Promise<Uint8Array> {
-    const permit = this.#enter(answer);
-    try {
-      await permit.ready();
-    } catch (thrown) {
-      answer.body.destroy();
-      throw thrown;
+    const announced = Number(answer.headers["content-length"] ?? "");
+    if (announced > freeBytes) {
+      try {
+        await this.#enter(announced).ready();
+      } catch (thrown) {
+        answer.body.destroy();
+        throw thrown;
+      }
     }
     const pieces: Uint8Array[] = [];
     try {
-      await this.#readPieces(answer, permit, pieces);
+      await this.#readPieces(answer, pieces);
     } catch (thrown) {
       brokenOff?.(joinBytes(pieces));
       throw thrown;
@@ -87,21 +89,22 @@ export class AnswerRoom {
     if (!this.#isReplys) this.#permit?.release();
   }
 
-  #enter({ headers }: UpstreamAnswer): MemoryPermit {
+  #enter(announced?: number): MemoryPermit {
     const { principal: { account, key }, signal } = this.#caller;
-    const announced = Number(headers["content-length"] ?? "");
     return this.#permit ??= this.#gate.open({
       key: String(account.id),
-      bytes: announced > 0 ? announced : undefined,
+      bytes: announced,
       signal: key.onDisconnect === "cancel" ? signal : undefined,
     });
   }
 
-  #readPieces(
-    { body }: UpstreamAnswer,
-    permit: MemoryPermit,
-    pieces: Uint8Array[],
-  ): Promise<void> {
+  /** Takes room for a piece. Small answers, which nearly all are, need no permit. */
+  #take(bytes: number): Promise<void> | undefined {
+    if (this.#permit) return this.#permit.take(bytes);
+    return this.#bytes > freeBytes ? this.#enter().take(this.#bytes) : undefined;
+  }
+
+  #readPieces({ body }: UpstreamAnswer, pieces: Uint8Array[]): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let length = 0;
     body.onData({
@@ -114,7 +117,7 @@ export class AnswerRoom {
           const note = `The vendor's answer is larger than ${this.#maxBytes} bytes`;
           throw unreadableAnswer(note);
         }
-        const waiting = permit.take(piece.length);
+        const waiting = this.#take(piece.length);
         if (!waiting) return;
         body.pause();
         waiting.then(() => body.resume(), (thrown) => {

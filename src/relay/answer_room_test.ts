@@ -62,6 +62,26 @@ function setUp(onDisconnect: "cancel" | "continue" = "cancel") {
   return { gate, room, caller, readOne };
 }
 
+Deno.test("an answer of up to 64 KiB opens no permit, whatever its length is said to be", async () => {
+  const closed = { open: () => assert.fail("a permit"), inside: 0 };
+  for (const announced of [freeBytes, undefined]) {
+    const room = new AnswerRoom(closed, {} as CallContext, mebibyte);
+    const body = new TestBody(announced);
+    const reading = room.read(body.answer);
+    body.send(new Uint8Array(freeBytes));
+    body.handlers!.end();
+    const bytes = await reading;
+    assert.deepEqual(room.handOver(bytes, {}), { body: bytes, headers: {} });
+    room.leave();
+  }
+  const { gate, room } = setUp();
+  const body = new TestBody();
+  void room.read(body.answer);
+  body.send(new Uint8Array(freeBytes), new Uint8Array(10));
+  assert.equal(gate.inside, 10, "a larger one counts from there on");
+  room.leave();
+});
+
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 Deno.test("a large answer holds its memory until its caller has read the reply", async () => {

@@ -52,7 +52,7 @@ export async function executeText(
 
 /** How much of a whole answer has come, in case it can't be given to the caller. */
 interface Arriving {
-  bytes: Uint8Array;
+  bytes?: Uint8Array;
   /** The meter has the answer's events. */
   isMetered: boolean;
 }
@@ -62,7 +62,7 @@ async function wholeAnswer(
   answer: UpstreamAnswer,
   room: AnswerRoom,
 ): Promise<WholeAnswer> {
-  const arriving: Arriving = { bytes: new Uint8Array(), isMetered: false };
+  const arriving: Arriving = { isMetered: false };
   try {
     const whole = await readAnswer(exchange, answer, arriving, room);
     // Whoever reads what a stream was requested for tells by the body's form whether it is one.
