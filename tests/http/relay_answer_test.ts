@@ -268,6 +268,23 @@ Deno.test("large whole answers that nobody reads stay with their vendors, and al
   }
 });
 
+Deno.test("a large whole answer out of the cache has the headers of a whole one", async () => {
+  const message = { role: "assistant", content: "y".repeat(400_000) };
+  const choices = [{ index: 0, message, finish_reason: "stop" }];
+  const headers = { "content-type": "application/json", "x-cache-ttl": "3600" };
+  const first = await service().call(
+    (exchange) => exchange.answer(200, JSON.stringify({ ...wholeAnswer, choices })),
+    { headers },
+  );
+  const text = await first.response.text();
+  const path = "/vendor-b/v1/chat/completions";
+  const { body } = first.tries[0]!;
+  const again = await service().fetch(path, { method: "POST", headers, body });
+  assert.equal(await again.text(), text);
+  assert.equal(again.headers.get("x-cache"), "HIT");
+  assert.equal(again.headers.get("x-charged-usd"), "0.000000000");
+});
+
 function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
   const found: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += size) found.push(bytes.subarray(at, at + size));
