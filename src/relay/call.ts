@@ -27,7 +27,7 @@ import {
 import { drawingModel, unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import { prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
-import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
+import { answerInSteps, type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
 import type { SettlingStep, Tries } from "./settling_steps.ts";
@@ -98,6 +98,7 @@ export class Call<M extends CallMeter = Meter> {
   #plan: RecordedPlan;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
+  #answer: RecordedAnswer | undefined;
   #prepared: PreparedAnswer | undefined;
 
   /**
@@ -171,6 +172,14 @@ export class Call<M extends CallMeter = Meter> {
     if (this.#isMetadataOnly) return;
     const retain = isCut ? undefined : this.#candidate.recorded.retain;
     this.#prepared = await prepareAnswer(text, step, { limits: this.#limits(), retain });
+  }
+
+  /** The same for the answer of a stream that is over, which is folded first. */
+  async prepareEnd(ending: Ending, step: Step): Promise<void> {
+    this.#answer = await answerInSteps(ending, this.meter, this.#plan, step);
+    const { text, isCut } = this.#answer ?? { isCut: true };
+    if (text === undefined) return;
+    await this.prepare(text, step, { isCut: isCut || ending.status !== "completed" });
   }
 
   /** Adds the result of one vendor request. */
@@ -394,12 +403,9 @@ export class Call<M extends CallMeter = Meter> {
 
   #answerOf({ responseText: text, isTruncated: isCut = false }: Ending): RecordedAnswer {
     if (text !== undefined) return { text, isCut };
-    const { meter } = this;
-    const plan = this.#plan;
-    if (!meter.answer || !plan.encodeFolded) return { isCut: false };
-    return recordedAnswer(
-      () => meter.answer!(),
-      (answer) => plan.encodeFolded!(answer),
+    return this.#answer ?? recordedAnswer(
+      this.meter,
+      this.#plan,
       (act, otherwise) => this.#attempt("answer", act, otherwise),
     );
   }

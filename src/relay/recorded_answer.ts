@@ -1,7 +1,13 @@
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import type { Step } from "../base/heavy_work.ts";
 import { mendJson } from "../base/mend_json.ts";
+import type { Steps } from "../base/steps.ts";
+import { writeJson } from "../base/write_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import { innerJson, isRecord } from "../dialects/kernel/json.ts";
+import type { Ending } from "./call.ts";
+import type { CallMeter } from "./meter.ts";
+import type { RecordedPlan } from "./recorded_request.ts";
 
 /** The text of a streamed answer for its record. */
 export interface RecordedAnswer {
@@ -16,7 +22,10 @@ export interface RecordedAnswer {
   errorCode?: ErrorCode;
 }
 
-type Encode = (answer: CanonicalAnswer) => unknown;
+/** Folds the stream. */
+type Folding = Pick<CallMeter, "answer">;
+/** Writes the answer in the caller's dialect. */
+type Encoding = Pick<RecordedPlan, "encodeFolded">;
 type Attempt = <T>(act: () => T, otherwise: () => T) => T;
 
 /**
@@ -24,25 +33,53 @@ type Attempt = <T>(act: () => T, otherwise: () => T) => T;
  * broken tool-call arguments keep what can be read. Throws only what `attempt` does not catch.
  */
 export function recordedAnswer(
-  fold: () => CanonicalAnswer,
-  encode: Encode,
+  meter: Folding,
+  plan: Encoding,
   attempt: Attempt,
 ): RecordedAnswer {
+  if (!meter.answer || !plan.encodeFolded) return { isCut: false };
+  const fold = () => meter.answer!();
   const failed = { errorCode: "upstream_invalid_response" } as const;
   return attempt<RecordedAnswer>(
-    () => written(fold(), encode),
+    () => written(fold(), plan),
     () =>
       attempt<RecordedAnswer>(
-        () => ({ ...written(mendedAnswer(fold()), encode), ...failed, isCut: true }),
+        () => ({ ...written(mendedAnswer(fold()), plan), ...failed, isCut: true }),
         () => ({ ...failed, isCut: true }),
       ),
   );
 }
 
-function written(answer: CanonicalAnswer, encode: Encode): RecordedAnswer {
+/**
+ * The same in steps, unless the ending has the text. Undefined if it fails: settling tries it again,
+ * and repairs the answer.
+ */
+export async function answerInSteps(
+  { responseText: text, isTruncated: isCut = false }: Ending,
+  meter: Folding,
+  plan: Encoding,
+  step: Step,
+): Promise<RecordedAnswer | undefined> {
+  if (text !== undefined) return { text, isCut };
+  return await step.inSteps(() => writing(meter, plan)).catch(() => undefined);
+}
+
+function* writing(meter: Folding, plan: Encoding): Steps<RecordedAnswer | undefined> {
+  const answer = meter.answer?.();
+  if (!answer?.choices.length || !plan.encodeFolded) return undefined;
+  yield;
+  const encoded = plan.encodeFolded(answer);
+  yield;
+  return { ...stateOf(answer), text: yield* writeJson(encoded) };
+}
+
+function written(answer: CanonicalAnswer, plan: Encoding): RecordedAnswer {
   if (answer.choices.length === 0) return { isCut: false };
-  const { truncated: isCut, lacksLogprobs } = answer;
-  return { text: JSON.stringify(encode(answer)), isCut, lacksLogprobs };
+  return { ...stateOf(answer), text: JSON.stringify(plan.encodeFolded!(answer)) };
+}
+
+function stateOf({ truncated, lacksLogprobs }: CanonicalAnswer): Omit<RecordedAnswer, "text"> {
+  return { isCut: truncated, lacksLogprobs };
 }
 
 function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {

@@ -22,6 +22,8 @@ const longestDrainMs = 15 * 60_000;
 const notedBytes = 16 * 1024;
 /** The record of a longer stream takes milliseconds to make: about three per megabyte. */
 const lightBytes = 64 * 1024;
+/** Of a longer stream than this, an answer in large pieces may take more than 50 ms. */
+const heavyBytes = 2 * 1024 * 1024;
 /** How long to wait for the vendor to close after its last event; usage may follow it. */
 const closeGraceMs = 100;
 
@@ -367,30 +369,32 @@ class StreamForwarder implements StreamOutput {
     },
   ): void {
     this.#stop();
-    const settle = () => {
-      const { recordText, isTruncated = false } = this.#record(isComplete);
-      void this.#deps.call.settle({
-        ...ending,
-        ...(recordText === undefined ? {} : { responseText: recordText }),
-        isTruncated,
-      }).finally(() => {
+    const { call, heavyStep } = this.#deps;
+    let recorded: Ending | undefined;
+    const record = () => recorded ??= this.#recorded(ending, isComplete);
+    const settle = () =>
+      void call.settle(record()).finally(() => {
         for (const bytes of last) this.#caller.push(bytes);
         if (breakOff) this.#caller.error(breakOff);
         else this.#caller.close();
       });
-    };
+    // The record of an answer that was cut off is lighter: nothing is stored for later turns.
+    const isLong = isComplete && this.#takenBytes > heavyBytes;
     const isWaitedFor = isComplete && !this.#callerLeft;
-    if (isWaitedFor || this.#takenBytes <= lightBytes) settle();
-    else this.#inTurn(settle);
+    const isAtOnce = !isLong && (isWaitedFor || this.#takenBytes <= lightBytes);
+    const step = isAtOnce ? undefined : heavyStep?.();
+    if (!step) return settle();
+    const prepare = async () => await call.prepareEnd(await step(record), step);
+    this.#inTurn(step, settle, isLong ? prepare : undefined);
   }
 
   /**
    * When a proxy in front or a vendor fails, all its streams are cut off in one turn of the event
-   * loop: their records are made one after the other, with others' work in between.
+   * loop: their records are made one after the other, with others' work in between. `prepare`: what a
+   * long answer needs before.
    */
-  #inTurn(settle: () => void): void {
-    const { call, heavyStep } = this.#deps;
-    if (!heavyStep) return settle();
+  #inTurn(step: Step, settle: () => void, prepare?: () => Promise<void>): void {
+    const { call } = this.#deps;
     let isSettled = false;
     const settleOnce = () => {
       if (isSettled) return;
@@ -401,7 +405,13 @@ class StreamForwarder implements StreamOutput {
     };
     // A stop of the service waits for it.
     const leaveQueue = call.streams.readOn(longestDrainMs, settleOnce);
-    void heavyStep()(settleOnce);
+    void (prepare ? prepare().catch(() => {}).then(() => step(settleOnce)) : step(settleOnce));
+  }
+
+  #recorded(ending: Ending, isComplete: boolean): Ending {
+    const { recordText, isTruncated = false } = this.#record(isComplete);
+    const responseText = recordText === undefined ? {} : { responseText: recordText };
+    return { ...ending, ...responseText, isTruncated };
   }
 
   #record(isComplete: boolean): StreamRecord {

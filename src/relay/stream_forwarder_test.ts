@@ -13,13 +13,16 @@ const bytesOf = (text: string) => new TextEncoder().encode(text);
 interface Setting
   extends Partial<Pick<ForwardDeps, "onDisconnect" | "outlivesCaller" | "heavyStep">> {
   listener?: Partial<StreamListener>;
+  prepareEnd?: Call["prepareEnd"];
 }
+
+const noWork = () => Promise.resolve();
 
 /**
  * A stream whose vendor sends what the test says: pieces that begin with a colon are comments, "end"
  * is the last event.
  */
-function setUp({ listener: own, ...more }: Setting = {}) {
+function setUp({ listener: own, prepareEnd = noWork, ...more }: Setting = {}) {
   const timers = new FakeTimers();
   const recorded = Promise.withResolvers<void>();
   const endings: Ending[] = [];
@@ -48,7 +51,7 @@ function setUp({ listener: own, ...more }: Setting = {}) {
   const call: Partial<Call> = {
     streams: createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
     settle: (ending) => (endings.push(ending), recorded.promise),
-    noteWork() {},
+    ...{ prepareEnd, noteWork() {} },
     stepFailed: (step) => void did.push(`${step} failed`),
   };
   const stream = forwardStream({
@@ -366,6 +369,54 @@ Deno.test("a stop waits for streams that wait for their turn, then settles them,
   run();
   assert.deepEqual([endings.length, did.filter((what) => what === "part").length], [1, 1]);
 });
+
+const heavyText = "x".repeat(2 * 1024 * 1024 + 1);
+
+for (
+  const [what, meanwhile] of [
+    ["nothing happens", () => {}],
+    ["its caller leaves", ({ reading }) => reading.cancel()],
+    ["the service stops", ({ streams }) => streams.drain(0)],
+    ["it fails", ({ prepared }) => prepared.reject(new Error("not today"))],
+  ] as const satisfies [string, (world: HeavyStream) => unknown][]
+) {
+  Deno.test(`the end of a heavy stream is prepared before it is settled, once: meanwhile ${what}`, async () => {
+    const { heavyStep, run } = heldSteps();
+    const prepared = Promise.withResolvers<void>();
+    const prepareEnd = ({ responseText }: Ending) => (did.push(responseText!), prepared.promise);
+    const settle = () => ({ recordText: "its text" });
+    const heavy = setUp({ heavyStep, prepareEnd, listener: { settle } });
+    const { did, endings, recorded, streams, timers, stream, send, end } = heavy;
+    recorded.resolve();
+    for (const text of [heavyText, "end"]) send(text);
+    end();
+    run();
+    const reading = (await stream).getReader();
+    await turns();
+    assert.deepEqual([did.at(-1), endings], ["its text", []]);
+    void meanwhile({ reading, streams, prepared });
+    timers.advance(0);
+    await turns();
+    prepared.resolve();
+    await turns();
+    run();
+    await turns();
+    assert.deepEqual(endings.map(({ status, responseText }) => [status, responseText]), [
+      ["completed", "its text"],
+    ]);
+    assert.equal(timers.pending, 0);
+  });
+}
+
+interface HeavyStream {
+  reading: ReadableStreamDefaultReader<Uint8Array>;
+  streams: ReturnType<typeof createOpenStreams>;
+  prepared: PromiseWithResolvers<void>;
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
 
 Deno.test("a stop waits for a piece that takes its time, and for what happened meanwhile", async () => {
   for (const [piece, turns] of [["large", undefined], [longText, heldSteps()]] as const) {
