@@ -82,7 +82,7 @@ export function createWriteWork(embedded?: Database): WriteWork {
       const dropped = await stores.insert(urls, rows, options);
       const media = rows.flatMap(({ media = [] }) => media);
       mediaHint.addReleased(mediaBytes(media));
-      // This thread's own copies, which nothing refers to any more.
+      // This thread's own copies, which nothing refers to any more; shared memory is no copy.
       for (const { content } of media) released(content);
       for (const text of rows.flatMap((row) => Object.values(quotedTextsOf(row) ?? {}))) {
         released(text);
