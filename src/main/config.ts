@@ -180,7 +180,7 @@ export function parseConfig(environment: Environment): Config {
     host: read.host("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
     baseUrl: publicUrl(read),
-    dataDir: read.directory("DATA_DIR") ?? defaultDataDir(),
+    dataDir: read.text("DATA_DIR") ?? defaultDataDir(),
     databaseUrl: read.databaseUrl("DATABASE_URL"),
     analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
     masterKey: read.masterKey("MASTER_KEY"),
@@ -271,7 +271,7 @@ function programOf(read: EnvironmentReader): string {
   const isByNpx = read.text("npm_command") === "exec";
   const source = isByNpx ? `npx --yes deno@${Deno.version.deno} task` : "deno task";
   const packaged = Deno.build.standalone ? Deno.execPath() : "demeter";
-  return read.text("DEMETER_COMMAND") ?? (programForm === "source" ? source : packaged);
+  return read.textAsIs("DEMETER_COMMAND") ?? (programForm === "source" ? source : packaged);
 }
 
 /** Returns what an operator types before a command, so that it finds this configuration's data. */

@@ -29,6 +29,14 @@ export class EnvironmentReader {
   }
 
   text(name: string): string | undefined {
+    const value = this.textAsIs(name);
+    // `docker run --env-file` and the like pass on quotes, which a shell would remove.
+    if (value === undefined || !isQuoted(value)) return value;
+    throw new ConfigError(`${name} is not valid: expected a value without quotes around it.`);
+  }
+
+  /** Reads a value that may have quotes around it. */
+  textAsIs(name: string): string | undefined {
     this.#asked.add(name);
     return this.#environment[name]?.trim() || undefined;
   }
@@ -109,7 +117,6 @@ export class EnvironmentReader {
   headerSecret(name: string): Secret | undefined {
     if (this.text(name) === undefined) return undefined;
     const keys = this.list(name);
-    if (isQuoted(this.text(name)!)) throw invalid(name, masked, withoutQuotes);
     if (keys.length === 0 || !keys.every(isHeaderText)) {
       throw invalid(
         name,
@@ -225,13 +232,6 @@ export class EnvironmentReader {
     }
   }
 
-  /** Path of a directory, which may not exist yet. */
-  directory(name: string): string | undefined {
-    const path = this.text(name);
-    if (path === undefined || !isQuoted(path)) return path;
-    throw invalid(name, path, withoutQuotes);
-  }
-
   /** Path of an existing file. */
   file(name: string): string | undefined {
     const path = this.text(name);
@@ -261,12 +261,9 @@ function isHeaderText(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value);
 }
 
-/** `docker run --env-file` and the like pass on quotes, which a shell would remove. */
 function isQuoted(value: string): boolean {
   return /^["']/.test(value) && value.length > 1 && value.at(-1) === value[0];
 }
-
-const withoutQuotes = "a value without quotes around it";
 
 const masked = "****";
 
