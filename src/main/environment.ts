@@ -48,7 +48,8 @@ export class EnvironmentReader {
    */
   unknown(): UnknownVariable[] {
     const names = Object.keys(this.#environment).filter((name) =>
-      !this.#asked.has(name) && Boolean(this.#environment[name]?.trim())
+      !this.#asked.has(name) && !otherPrograms.test(name) &&
+      Boolean(this.#environment[name]?.trim())
     );
     return names.sort().flatMap((name) => {
       const nearest = nearestNames(name, this.#asked, 1)[0] ?? this.#withOneWordMore(name);
@@ -256,6 +257,9 @@ const ownBeginnings = [
   ...["VENDOR_", "OAUTH_", "EXPORT_", "RETENTION_", "CALLER_", "JOURNAL_", "BODIES_", "PAYLOAD_"],
   ...["STREAMS_", "BACKGROUND_CALL", "STARTING_", "CONNECTIONS_", "LEASE_", "DEMETER_"],
 ];
+
+/** Like ours, but of libpq, of systemd, and of Kubernetes beside a Service called `demeter`. */
+const otherPrograms = /^(PG[A-Z]+|JOURNAL_STREAM|DEMETER_(SERVICE_(HOST|PORT)|PORT)(_\w+)?)$/;
 
 function isHeaderText(value: string): boolean {
   return /^[\x21-\x7e]+$/.test(value);
