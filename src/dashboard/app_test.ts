@@ -185,6 +185,10 @@ Deno.test("the address of a form, where it is shown when it was refused, leads t
   }
   const { text } = await answerTo("GET /settings/vendor-keys/:vendor/test", undefined);
   assert.equal(text, "/dashboard/settings/vendor-keys");
+  const broken = await dashboards.get(undefined)!.request(
+    "http://localhost/dashboard/evals/a%0D%0Ab/cancel",
+  );
+  assert.equal(broken.headers.get("location"), "/dashboard/evals/a%0D%0Ab", "as it was sent");
 });
 
 Deno.test("a page or form is refused below its role, and to whoever is not signed in", async () => {

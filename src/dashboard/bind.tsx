@@ -206,7 +206,9 @@ export function createRoutes(app: Hono, ctx: PageContext): Routes {
         while (segments.length > 2 && !pages.has(segments.join("/"))) segments.pop();
         app.get(
           path,
-          ({ req, redirect }) => redirect(req.path.split("/", segments.length).join("/"), 303),
+          // As it was sent: decoded, it could have a line break, which no header can.
+          ({ req, redirect }) =>
+            redirect(new URL(req.url).pathname.split("/", segments.length).join("/"), 303),
         );
       }
     },
