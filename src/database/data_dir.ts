@@ -72,11 +72,14 @@ export async function noteCopy(path: string, at: Date): Promise<void> {
  */
 export async function refuseCopied(path: string): Promise<void> {
   const note = copyNoteIn(path);
-  const at = await Deno.readTextFile(note).then((text) => text.trim(), () => undefined);
+  const at = await Deno.readTextFile(note).catch((thrown) => {
+    if (thrown instanceof Deno.errors.NotFound) return undefined;
+    throw unusable(path, thrown);
+  });
   if (at === undefined) return;
   const wayOut = `set DATABASE_URL; or, to return to what was copied, remove ${shellWord(note)}`;
   throw new Error(
-    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at}), which has its credit now: ${wayOut}.`,
+    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at.trim()}), which has its credit now: ${wayOut}.`,
   );
 }
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { readProcessId } from "./data_dir.ts";
+import { noteCopy, readProcessId, refuseCopied } from "./data_dir.ts";
 
 Deno.test("a directory keeps its process's id, also after a move; a copy gets its own", async () => {
   const root = await Deno.makeTempDir();
@@ -25,6 +25,22 @@ Deno.test("a directory keeps its process's id, also after a move; a copy gets it
     await Deno.writeTextFile(`${root}/older/process-id`, "no id\n");
     assert.equal(await idOf("older"), "process-3");
     assert.deepEqual(copies, ["copy"]);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
+Deno.test("a database that was copied is refused, also if the note can't be read", async () => {
+  const root = await Deno.makeTempDir();
+  try {
+    await refuseCopied(root);
+    await Deno.mkdir(`${root}/database`);
+    await noteCopy(root, new Date(0));
+    await assert.rejects(refuseCopied(root), /copied to PostgreSQL \(1970-01-01T00:00:00.000Z\)/);
+    await Deno.remove(`${root}/database/copied-to-postgres`);
+    await refuseCopied(root);
+    await Deno.mkdir(`${root}/database/copied-to-postgres`);
+    await assert.rejects(refuseCopied(root), /can't be used/);
   } finally {
     await Deno.remove(root, { recursive: true });
   }
