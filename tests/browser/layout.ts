@@ -7,8 +7,8 @@ const widths = allLooks ? [320, 360, 390, 768, 961, 1024, 1280, 1600] : [360, 76
 
 /**
  * Whatever can be pressed is within the screen, and within its table's part that is shown; only on
- * phones and among a chart's figures is a table wider than its place, which shows that there is more; no text runs into the next cell; the
- * page itself never scrolls sideways.
+ * phones and among a chart's figures is a table wider than its place, which then shows that there is
+ * more; no text runs into the next cell; the page itself never scrolls sideways.
  * `where` names the page in what is given back: all that is otherwise.
  */
 export async function misfits(page: Page, where: string): Promise<string[]> {
