@@ -211,7 +211,7 @@ onImpatient(
     );
     const deliveries = createDeliveries(database, {
       sealer: {
-        seal: () => Promise.reject(new Error("nothing is sealed")),
+        open: () => Promise.reject(new Error("nothing is sealed")),
         unseal: () => Promise.resolve(new Secret("s")),
       },
       workerId: "one/1",

@@ -11,7 +11,7 @@ import { erase, request } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const sealer = {
-  seal: () => Promise.resolve({ sealed: "sealed", keyVersion: 1n }),
+  open: () => Promise.resolve(() => Promise.resolve({ sealed: "sealed", keyVersion: 1n })),
   unseal: () => Promise.resolve(new Secret("s")),
 };
 

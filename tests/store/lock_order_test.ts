@@ -178,7 +178,7 @@ onPostgres("two posts have the same outcomes in another order", async (database)
 });
 
 const sealer = {
-  seal: () => Promise.resolve({ sealed: "sealed", keyVersion: 1n }),
+  open: () => Promise.resolve(() => Promise.resolve({ sealed: "sealed", keyVersion: 1n })),
   unseal: () => Promise.resolve(new Secret("s")),
 };
 

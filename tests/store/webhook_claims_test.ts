@@ -17,7 +17,7 @@ import { newAccount, untilOneWaits } from "./samples.ts";
 const noon = new Date("2026-11-21T12:00:00Z");
 const secret = new Secret("s");
 const sealer = {
-  seal: () => Promise.resolve({ sealed: "sealed", keyVersion: 1n }),
+  open: () => Promise.resolve(() => Promise.resolve({ sealed: "sealed", keyVersion: 1n })),
   unseal: () => Promise.resolve(secret),
 };
 

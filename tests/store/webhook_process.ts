@@ -80,7 +80,8 @@ export function processOf(database: Database, options: ProcessOptions = {}) {
   const down: string[] = [];
   const services = createWebhooks({
     ...{ database, clock, newId: createUuidv7(clock), workerId: `${name}/1`, allowHosts: [] },
-    masterKey: () => Promise.resolve(keys),
+    // A command reads the claim of the key first.
+    masterKey: () => database.query("select 1").then(() => keys),
     post: to.post,
     downVendors: () => down,
     log: createLog(() => {}, clock.now),

@@ -14,7 +14,7 @@ import type { BillingBasis } from "../../src/shared/interaction.ts";
 import { createDeliveries } from "../../src/webhooks/store/deliveries.ts";
 import { enqueueEvents } from "../../src/webhooks/store/enqueue.ts";
 import { resealWebhooks } from "../../src/webhooks/store/webhooks.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 import {
   masterKeys,
@@ -497,7 +497,7 @@ eachDatabase(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "hooks and what waits for them are bounded; a removed hook takes its events with it",
   async (database) => {
     const accountId = await newAccount(database);

@@ -37,12 +37,14 @@ export async function claimMasterKey(
 /** Seals and opens values of any subject under the current master key. */
 export function createSealer(masterKey: () => Promise<MasterKeySource>) {
   return {
-    /** Part of the transaction that stores the value. Throws an Error of one line. */
-    async seal(tx: Queryable, value: Secret, slot: Omit<SealedFor, "keyVersion">) {
+    /** To be called before the transaction that stores the value. Throws an Error of one line. */
+    async open() {
       const keys = await masterKey();
-      const key = keys.current();
-      const keyVersion = await claimMasterKey(tx, { source: keys.source, key });
-      return { sealed: key.seal(value, { ...slot, keyVersion }), keyVersion };
+      return async (tx: Queryable, value: Secret, slot: Omit<SealedFor, "keyVersion">) => {
+        const key = keys.current();
+        const keyVersion = await claimMasterKey(tx, { source: keys.source, key });
+        return { sealed: key.seal(value, { ...slot, keyVersion }), keyVersion };
+      };
     },
     /** Throws `UnsealError`. */
     async unseal(sealed: string, slot: SealedFor): Promise<Secret> {

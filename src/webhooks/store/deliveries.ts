@@ -13,14 +13,20 @@ import type {
   WebhookStore,
 } from "../webhook.ts";
 
+/** Seals a value in the transaction that stores it. Throws an Error with a one-line message. */
+export type Seal = (
+  tx: Queryable,
+  value: Secret,
+  slot: Omit<SealedFor, "keyVersion">,
+) => Promise<{ sealed: string; keyVersion: bigint }>;
+
 /** Seals and unseals values under the current master key. */
 export interface Sealer {
-  /** Seals a value in the transaction that stores it. Throws an Error with a one-line message. */
-  seal(
-    tx: Queryable,
-    value: Secret,
-    slot: Omit<SealedFor, "keyVersion">,
-  ): Promise<{ sealed: string; keyVersion: bigint }>;
+  /**
+   * Opens the master key, for which a command reads the database: to be called before a transaction,
+   * since the embedded database has one session. Throws an Error with a one-line message.
+   */
+  open(): Promise<Seal>;
   /** Throws `UnsealError`. */
   unseal(sealed: string, slot: SealedFor): Promise<Secret>;
 }

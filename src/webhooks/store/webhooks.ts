@@ -12,7 +12,7 @@ import {
   webhookLimits,
   type WebhookStore,
 } from "../webhook.ts";
-import { createDeliveries, type Sealer, webhookSlot } from "./deliveries.ts";
+import { createDeliveries, type Seal, type Sealer, webhookSlot } from "./deliveries.ts";
 import { enqueueEvents } from "./enqueue.ts";
 
 const columns = `w.id, w.account_id, w.url, w.events, w.credit_low_nanos, w.created_at,
@@ -28,8 +28,9 @@ export function createWebhookStore(
 ): WebhookStore {
   return {
     async add(id, hook, secret, audit) {
+      const seal = await sealer.open();
       const row = await database.transaction(async (tx) => {
-        const written = await write(tx, sealer, { id, hook, secret });
+        const written = await write(tx, seal, { id, hook, secret });
         if (written) await writeAudit(tx, audit);
         return written;
       });
@@ -83,12 +84,12 @@ export function createWebhookStore(
 
 async function write(
   tx: Queryable,
-  sealer: Sealer,
+  seal: Seal,
   { id, hook, secret }: { id: string; hook: NewWebhook; secret: Secret },
 ): Promise<SqlRow | undefined> {
   const { accountId, url, events, creditLowNanos } = hook;
   await tx.query("select id from accounts where id = $1 for no key update", [accountId]);
-  const { sealed, keyVersion } = await sealer.seal(tx, secret, {
+  const { sealed, keyVersion } = await seal(tx, secret, {
     accountId,
     vendor: webhookSlot(id),
   });
