@@ -126,12 +126,13 @@ ${resolveLinks}function runtime() {
 `;
 }
 
-/** Resolves the links of a path whose end may not exist yet. */
+/** Resolves the links of a path whose end may not exist yet; on Windows not even its drive. */
 const resolveLinks = `function real(path) {
   try {
     return realpathSync(path);
   } catch {
-    return join(real(dirname(path)), basename(path));
+    const above = dirname(path);
+    return above === path ? path : join(real(above), basename(path));
   }
 }
 
