@@ -515,10 +515,9 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #stored(text: string): StoredResponseFields | undefined {
-    const { stored } = this.#preparedFor(text) ?? {};
-    if (stored) return stored.response;
+    const stored = this.#preparedFor(text)?.stored;
     const { retain } = this.#candidate.recorded;
-    return retain && finish(retain(text));
+    return stored ? stored.response : retain && finish(retain(text));
   }
 
   #preparedFor(text: string): PreparedAnswer | undefined {
