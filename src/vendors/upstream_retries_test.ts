@@ -8,6 +8,7 @@ import {
   until,
   withVendor,
 } from "../../tests/support/upstream_setup.ts";
+import { within } from "../../tests/support/within.ts";
 import type { UpstreamRefusal } from "./upstream.ts";
 
 Deno.test("connections are kept and used again, after retried answers too", () =>
@@ -203,7 +204,7 @@ Deno.test("a kept connection that breaks once an answer has begun is no reason t
       const exchange = await vendor.next();
       await exchange.raw(begun);
       exchange.cut();
-      await rejectsWith(calling, "upstream_unreachable");
+      await rejectsWith(within(5_000, calling), "upstream_unreachable");
       await turns();
       assert.equal(vendor.requests.length, before + 1);
     }
