@@ -6,6 +6,10 @@ export interface StreamTap {
   piece(bytes: Uint8Array): Uint8Array;
   /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;
+  /**
+   * The last piece waits for `ended`, too: readers of an announced length don't wait for the end.
+   */
+  holdsLast?: boolean;
   /** Whether the source is read to its end although the reader has left. */
   readsOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
@@ -27,6 +31,7 @@ export function tapStream(
   const out = pushStream(watcher.aheadBytes);
   let isOver = false;
   let isReaderGone = false;
+  let last: Uint8Array | undefined;
   let roomMade = () => {};
   const once = async (act: () => Promise<void> | void) => {
     if (isOver) return;
@@ -41,12 +46,14 @@ export function tapStream(
   };
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      const bytes = isOver ? next.value : watcher.piece(next.value);
+      let bytes: Uint8Array | undefined = isOver ? next.value : watcher.piece(next.value);
+      if (watcher.holdsLast) [bytes, last] = [last, bytes];
       // Without a reader the bytes would stay in memory.
-      if (isReaderGone || out.push(bytes)) continue;
+      if (!bytes || isReaderGone || out.push(bytes)) continue;
       await new Promise<void>((resolve) => roomMade = resolve);
     }
     await once(() => watcher.ended());
+    if (last) out.push(last);
     out.close();
   };
   out.onDrain(() => roomMade());

@@ -251,6 +251,33 @@ Deno.test("a repeat gets a long stream although the first caller reads nothing o
   assert.equal((await seen(await one.idempotent(request(), never))).text, piece.repeat(4));
 });
 
+Deno.test("of an answer with a length the last piece waits for the store, for a second at most", async () => {
+  for (const isStored of [true, false]) {
+    const { one, store, pass } = setUpIdempotency();
+    const first = request();
+    const vendor = streamRun(first.trace, "t1");
+    const headers = { "content-length": "8" };
+    const reply = await one.idempotent(first, () => Promise.resolve({ ...vendor.reply, headers }));
+    const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
+    const writing = Promise.withResolvers<void>();
+    store.delay = () => writing.promise;
+    vendor.say("one ");
+    vendor.say("last");
+    vendor.end();
+    assert.equal(text((await reader.read()).value), "one ");
+    let last: string | undefined;
+    void reader.read().then(({ value }) => last = text(value));
+    await settleDown();
+    assert.equal(last, undefined, "not yet stored");
+    if (isStored) writing.resolve();
+    await pass(isStored ? 0 : 1_000);
+    await settleDown();
+    assert.equal(last, "last");
+    writing.resolve();
+    await one.drain();
+  }
+});
+
 Deno.test("a cut stream, a broken one and a too large one free the id", async () => {
   const endings: ((vendor: ReturnType<typeof streamRun>) => void)[] = [
     (vendor) => vendor.end("truncated"),
