@@ -1,4 +1,4 @@
-import { pushStream } from "./streams.ts";
+import { type PushStream, pushStream } from "./streams.ts";
 
 /** Listens to a stream and to how it ends. */
 export interface StreamTap {
@@ -10,6 +10,8 @@ export interface StreamTap {
    * The last piece waits for `ended`, too: readers of an announced length don't wait for the end.
    */
   holdsLast?: boolean;
+  /** Called at once; the result is called when no bytes wait for the reader any more. */
+  hold?: (() => () => void) | undefined;
   /** Whether the source is read to its end although the reader has left. */
   readsOn(): boolean;
   /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
@@ -56,6 +58,7 @@ export function tapStream(
     if (last) out.push(last);
     out.close();
   };
+  holdFor(out, watcher, signal);
   out.onDrain(() => roomMade());
   out.onCancel((reason) => {
     leave();
@@ -68,4 +71,12 @@ export function tapStream(
     out.error(thrown);
   });
   return out.stream;
+}
+
+function holdFor(out: PushStream, { hold }: StreamTap, signal: AbortSignal): void {
+  const letGo = hold?.();
+  if (!letGo) return;
+  out.onEnd(letGo);
+  if (signal.aborted) letGo();
+  else signal.addEventListener("abort", letGo);
 }

@@ -57,6 +57,11 @@ export interface PushStream {
   onCancel(listener: (reason: unknown) => void): void;
   /** Calls `listener` each time the reader has caught up after `push` returned false. */
   onDrain(listener: () => void): void;
+  /**
+   * Calls `listener` once nothing waits for the reader any more: it has seen the end or a failure,
+   * or has left.
+   */
+  onEnd(listener: () => void): void;
 }
 
 const pieceBytes = 64 * 1024;
@@ -93,6 +98,7 @@ class PushQueue implements PushStream, SinkFeed {
   #failed: { reason: unknown } | undefined;
   #cancelListener: ((reason: unknown) => void) | undefined;
   #drainListener: (() => void) | undefined;
+  #endListener: (() => void) | undefined;
 
   constructor(highWaterMark: number) {
     this.#highWaterMark = highWaterMark;
@@ -160,6 +166,11 @@ class PushQueue implements PushStream, SinkFeed {
     this.#drainListener = listener;
   }
 
+  onEnd(listener: () => void): void {
+    if (this.#hasEnded) return listener();
+    this.#endListener = listener;
+  }
+
   /** The sink has room. */
   more(): void {
     this.#isWanted = true;
@@ -222,9 +233,15 @@ class PushQueue implements PushStream, SinkFeed {
    */
   #leave(): ByteSink | undefined {
     const sink = this.#sink;
+    const endListener = this.#endListener;
     this.#hasEnded = true;
     this.#dropQueue();
-    this.#sink = this.#cancelListener = this.#drainListener = undefined;
+    this.#sink =
+      this.#cancelListener =
+      this.#drainListener =
+      this.#endListener =
+        undefined;
+    endListener?.();
     return sink;
   }
 

@@ -294,6 +294,7 @@ class Gate implements Idempotency {
       piece: (piece) => bytes?.add(piece) ?? piece,
       // The bytes are kept anyway, and a repeat doesn't wait for this reader.
       aheadBytes: bytes && maxStoredBytes,
+      hold: reply.hold,
       holdsLast: reply.headers["content-length"] !== undefined,
       // The rest of a completed answer is already here. One that goes on without its caller has to
       // be kept too: a repeat would make it, and be charged for it, again.

@@ -256,8 +256,9 @@ Deno.test("of an answer with a length the last piece waits for the store, for a 
     const { one, store, pass } = setUpIdempotency();
     const first = request();
     const vendor = streamRun(first.trace, "t1");
-    const headers = { "content-length": "8" };
-    const reply = await one.idempotent(first, () => Promise.resolve({ ...vendor.reply, headers }));
+    let isHeld = true;
+    const large = { headers: { "content-length": "8" }, hold: () => () => void (isHeld = false) };
+    const reply = await one.idempotent(first, () => Promise.resolve({ ...vendor.reply, ...large }));
     const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
     const writing = Promise.withResolvers<void>();
     store.delay = () => writing.promise;
@@ -268,13 +269,11 @@ Deno.test("of an answer with a length the last piece waits for the store, for a 
     let last: string | undefined;
     void reader.read().then(({ value }) => last = text(value));
     await settleDown();
-    assert.equal(last, undefined, "not yet stored");
+    assert.deepEqual([last, isHeld], [undefined, true], "not yet stored");
     if (isStored) writing.resolve();
     await pass(isStored ? 0 : 1_000);
     await settleDown();
-    assert.equal(last, "last");
-    writing.resolve();
-    await one.drain();
+    assert.deepEqual([last, isHeld], ["last", false]);
   }
 });
 

@@ -71,16 +71,19 @@ export class AnswerRoom {
    * Turns a body into a reply that owns the memory, and releases the memory when the caller has
    * read the reply or left. The reply is sent in pieces, no faster than they are read.
    */
-  handOver(body: string | Uint8Array, headers: Record<string, string>): Pick<Reply, "headers"> & {
-    body: Exclude<Reply["body"], null>;
-  } {
+  handOver(
+    body: string | Uint8Array,
+    headers: Record<string, string>,
+  ): Pick<Reply, "headers" | "hold"> & { body: Exclude<Reply["body"], null> } {
     const permit = this.#permit;
     permit?.complete();
     if (!permit || permit.isEmpty) return { body, headers };
     this.#isReplys = true;
+    const hold = sharedHold(() => permit.release());
     return {
       headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
-      body: backpressured(body, () => permit.release()),
+      body: backpressured(body, hold()),
+      hold,
     };
   }
 
@@ -133,6 +136,19 @@ export class AnswerRoom {
     });
     return promise;
   }
+}
+
+/** Returns a function that adds a holder; `release` is called once all holders have let go. */
+function sharedHold(release: () => void): () => () => void {
+  let holders = 0;
+  return () => {
+    holders++;
+    let isHolding = true;
+    return () => {
+      if (isHolding && --holders === 0) release();
+      isHolding = false;
+    };
+  };
 }
 
 /** Text is encoded as it is read: that of many vectors would take long at once. */

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createByteGate } from "../base/byte_gate.ts";
 import { freeBytes } from "../base/byte_room.ts";
+import { tapStream } from "../base/stream_tap.ts";
 import type { CallContext } from "./call_context.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import type { BodyHandlers } from "../vendors/upstream_body.ts";
@@ -108,6 +109,29 @@ Deno.test("a large text is encoded as it is read", async () => {
   assert.deepEqual(pieces.map(({ buffer }) => buffer.byteLength < 256 * 1024), [true, true, true]);
   assert.equal(Buffer.concat(pieces).toString(), text);
   assert.equal(gate.inside, 0);
+});
+
+Deno.test("a reply that is read ahead of its caller holds its memory until the caller has it", async () => {
+  for (const how of ["reads", "cancels", "leaves"] as const) {
+    const { gate, room, readOne } = setUp();
+    const { body, hold } = room.handOver(await readOne(), {});
+    const connection = new AbortController();
+    const tap = {
+      ...{ aheadBytes: 2 * mebibyte, hold },
+      piece: (bytes: Uint8Array) => bytes,
+      readsOn: () => true,
+      ended: () => Promise.resolve(),
+      broken: () => {},
+    };
+    const inner = tapStream(body as ReadableStream<Uint8Array>, tap, connection.signal);
+    const outer = tapStream(inner, tap, connection.signal);
+    await settle();
+    assert.equal(gate.inside, mebibyte - freeBytes, "all bytes have been read, but not by it");
+    if (how === "reads") await Array.fromAsync(outer);
+    else if (how === "cancels") await outer.cancel();
+    else connection.abort();
+    assert.equal(gate.inside, 0, how);
+  }
 });
 
 Deno.test("a reply that its caller leaves, and a call without a reply, free the memory", async () => {

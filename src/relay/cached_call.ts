@@ -140,6 +140,7 @@ class Filling {
       // The bytes are held in memory anyway, and callers that wait for the whole answer must not
       // wait for this reader.
       aheadBytes: maxStoredBytes,
+      hold: reply.hold,
       // The rest of a complete answer is already here.
       readsOn: () => this.#call?.status === "completed",
       ended: () => Promise.resolve(this.#conclude(reply, isStreamed, bytes.whole())),

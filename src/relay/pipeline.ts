@@ -95,6 +95,8 @@ export interface WholeAnswer {
   status: number;
   headers: Record<string, string>;
   body: Exclude<Reply["body"], null>;
+  /** See `Reply`. */
+  hold?: () => () => void;
   /** JSON text for the record. */
   recordText: string;
   isTruncated?: boolean;
@@ -465,13 +467,13 @@ async function answerOf<M extends CallMeter>(
   const { caller } = plan.vendorCall;
   const answer = await plan.execute(call, isLast);
   if ("listener" in answer) return { reply: await streamReply(deps, caller, call, answer) };
-  const { status, headers, body, recordText: responseText, isTruncated = false } = answer;
+  const { status, headers, body, hold, recordText: responseText, isTruncated = false } = answer;
   const step = responseText.length > heavyUnits ? caller.heavyStep?.() : undefined;
   if (step) await call.prepare(responseText, step, { isCut: isTruncated });
   const ending: Ending = caller.signal.aborted
     ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
     : { status: "completed", httpStatus: status, responseText, isTruncated };
-  return { reply: { status, headers, body }, ending };
+  return { reply: { status, headers, body, ...(hold ? { hold } : {}) }, ending };
 }
 
 /** Failures of a vendor, or of the service's key there. All others are about the request itself. */

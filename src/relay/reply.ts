@@ -8,6 +8,11 @@ export interface Reply {
   status: number;
   headers: Record<string, string>;
   body: string | Uint8Array | ReadableStream<Uint8Array> | null;
+  /**
+   * Keeps the room that the body's bytes take until the result is called: for whoever reads the
+   * body ahead of the caller.
+   */
+  hold?: () => () => void;
 }
 
 /** The reply to a caller who has left: nobody receives it, but log and metrics show it. */
