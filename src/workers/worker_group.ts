@@ -73,7 +73,7 @@ const metricsWaitMs = 2_000;
 const checkEveryMs = 5_000;
 /**
  * Same as `WatchdogSec` in the systemd unit. Calls get as long when the service stops, so that a
- * stop ends within the unit's 40 s.
+ * stop ends within the unit's 60 s.
  */
 const silenceMs = 30_000;
 
