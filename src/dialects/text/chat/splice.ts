@@ -128,7 +128,7 @@ export function readToolDemand(body: unknown): ToolDemand {
 }
 
 /**
- * Whether a request has OpenAI's custom tools, or fields that OpenRouter added, which are objects;
+ * Whether a request has OpenAI's custom tools, or the objects that OpenRouter and Anthropic added;
  * in any other form they are mistakes, and the vendor says so.
  */
 export function extensionsIn(body: unknown): readonly ("tools" | "fields")[] {
