@@ -334,6 +334,6 @@ function headersOf(caller: CallContext): Record<string, string> {
 }
 
 function withoutPayload(begun: TakenCall["call"]["begun"]) {
-  const { media: _, leaseId: __, budgetLeaseIds: ___, ...row } = begun;
+  const { media: _, leaseId: __, limitLeaseIds: ___, ...row } = begun;
   return { ...row, requestText: null };
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
-import type { Reservation } from "../credit/account_lease.ts";
-import { inFlightHint, LeasedBalances, type Shortage } from "../credit/leased_balances.ts";
+import { inFlightHint, type Shortage } from "../credit/leased_balances.ts";
 import type { LeaseStore } from "../credit/ledger.ts";
+import { LimitedBalances, type LimitHold } from "../credit/limited_balances.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
   type Budget,
@@ -15,13 +15,6 @@ import {
 } from "./budget.ts";
 import type { BudgetCache, BudgetedCaller } from "./budget_cache.ts";
 
-/** What one call holds under its budgets. Only the first `settle` counts. */
-export interface BudgetHold {
-  /** The leases that the charge comes out of. */
-  readonly leaseIds: readonly string[];
-  settle(chargedNanos: bigint): void;
-}
-
 /** Admits calls against the budgets that cover them, in memory as long as leases have room. */
 export interface BudgetHolds {
   /**
@@ -29,7 +22,7 @@ export interface BudgetHolds {
    * arrived. Throws `spend_cap_exceeded` naming the budget that has no room for it, and
    * `store_unavailable`.
    */
-  reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<BudgetHold>;
+  reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<LimitHold>;
   /**
    * Renews leases, and gives back what is idle or exceeds a lowered limit; to be called every
    * second.
@@ -53,17 +46,14 @@ export function createBudgetHolds(deps: BudgetHoldsDeps): BudgetHolds {
   return new Holds(deps);
 }
 
-const nothingHeld: BudgetHold = { leaseIds: [], settle() {} };
-
 class Holds implements BudgetHolds {
   readonly #deps: BudgetHoldsDeps;
-  readonly #balances: LeasedBalances<string>;
-  /** Balance (`balanceOf`) → the limit under which this process leased last. */
-  readonly #limits = new Map<string, bigint>();
+  /** By budget and period (`balanceOf`). */
+  readonly #balances: LimitedBalances;
 
   constructor(deps: BudgetHoldsDeps) {
     this.#deps = deps;
-    this.#balances = new LeasedBalances<string>({
+    this.#balances = new LimitedBalances({
       ...{ ...deps, store: this.#leases() },
       refusal: (id, shortage) => this.#refusal(id, shortage),
       onFailure: (id, thrown) =>
@@ -74,47 +64,30 @@ class Holds implements BudgetHolds {
     });
   }
 
+  // Async, so that a fault of the cache is thrown like all others.
   async reserve(
     caller: BudgetedCaller,
     { upperBoundNanos, at }: { upperBoundNanos: bigint; at: Date },
-  ): Promise<BudgetHold> {
-    const budgets = this.#deps.cache.covering(caller);
-    if (budgets.length === 0) return nothingHeld;
-    const held: Reservation[] = [];
-    const settle = (chargedNanos: bigint) => held.forEach((one) => one.settle(chargedNanos));
-    try {
-      for (const budget of budgets) {
-        const id = balanceOf(budget, at);
-        this.#recallLowered(id, budget);
-        held.push(await this.#balances.reserve(id, upperBoundNanos));
-      }
-    } catch (thrown) {
-      settle(0n);
-      throw thrown;
-    }
-    return { leaseIds: held.flatMap(({ leaseId }) => leaseId ?? []), settle };
+  ): Promise<LimitHold> {
+    const now = this.#deps.clock.now();
+    const limits = this.#deps.cache.covering(caller).map((budget) => ({
+      id: balanceOf(budget, at),
+      limitNanos: limitAt(budget, now),
+    }));
+    return await this.#balances.reserve(limits, upperBoundNanos);
   }
 
   async tick(): Promise<void> {
-    for (const id of this.#limits.keys()) {
+    const now = this.#deps.clock.now();
+    for (const { id } of this.#balances.limits()) {
       const budget = this.#deps.cache.find(periodOf(id).budgetId);
-      if (budget) this.#recallLowered(id, budget);
+      if (budget) this.#balances.note({ id, limitNanos: limitAt(budget, now) });
     }
     await this.#balances.tick();
-    const used = new Set(this.#balances.ids());
-    for (const id of this.#limits.keys()) if (!used.has(id)) this.#limits.delete(id);
   }
 
   close(): Promise<void> {
     return this.#balances.close();
-  }
-
-  /** Gives back what was leased under a higher limit, before anything more is reserved. */
-  #recallLowered(id: string, budget: Budget): void {
-    const limit = limitAt(budget, this.#deps.clock.now());
-    const before = this.#limits.get(id);
-    this.#limits.set(id, limit);
-    if (before !== undefined && limit < before) this.#balances.recall(id);
   }
 
   /**

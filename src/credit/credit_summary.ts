@@ -1,9 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import { type SetTimer, within } from "../base/deadline.ts";
 import type { ApiKey } from "../keys/api_key.ts";
-import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 import type { Credit } from "./ledger.ts";
-import type { SpendStore } from "./spend_cap.ts";
+import type { ReadSpend } from "./spend_cap.ts";
 
 /** An account's balance and a key's spend. Amounts in nano-dollars. */
 export interface CreditSummary {
@@ -17,7 +16,7 @@ type SummaryKey = Pick<ApiKey, "id" | "accountId" | "capDayNanos" | "capMonthNan
 
 export interface CreditSummaryDeps {
   credit: (accountId: number) => Promise<Credit>;
-  spent: SpendStore["read"];
+  spent: ReadSpend;
   clock: Clock;
   setTimer?: SetTimer;
 }
@@ -52,19 +51,10 @@ async function readSummary(
   { credit, spent, clock }: CreditSummaryDeps,
   { id, accountId, capDayNanos, capMonthNanos }: SummaryKey,
 ): Promise<CreditSummary> {
-  const now = clock.now();
   const isCapped = capDayNanos !== null || capMonthNanos !== null;
   const [{ balanceNanos }, sums] = await Promise.all([
     credit(accountId),
-    isCapped
-      ? spent({
-        keyIds: [id],
-        since: startOfMonth(now),
-        day: startOfDay(now),
-        transactionIds: [],
-      })
-      : undefined,
+    isCapped ? spent([id], clock.now()) : undefined,
   ]);
-  const { dayNanos, beforeNanos } = sums?.spent.get(id) ?? { dayNanos: 0n, beforeNanos: 0n };
-  return { balanceNanos, dayNanos, monthNanos: dayNanos + beforeNanos };
+  return { balanceNanos, ...(sums?.get(id) ?? { dayNanos: 0n, monthNanos: 0n }) };
 }

@@ -13,11 +13,8 @@ function summaries(deps: Partial<CreditSummaryDeps>) {
       reads.push(accountId);
       return Promise.resolve({ balanceNanos: BigInt(reads.length), reservedNanos: 0n });
     },
-    spent: ({ keyIds }) =>
-      Promise.resolve({
-        spent: new Map(keyIds.map((id) => [id, { dayNanos: 2n, beforeNanos: 30n }])),
-        stored: new Set<string>(),
-      }),
+    spent: (keyIds) =>
+      Promise.resolve(new Map(keyIds.map((id) => [id, { dayNanos: 2n, monthNanos: 32n }]))),
     clock: timers.clock,
     setTimer: timers.later,
     ...deps,

@@ -2,14 +2,20 @@
 import type { Database } from "../database/database.ts";
 import { createReservations, type ReservationsDeps } from "./reservations.ts";
 import { createSpendCaps } from "./spend_cap.ts";
-import { createSpend } from "./store/spend.ts";
+import { createKeyLeases } from "./store/key_leases.ts";
 
 export function createCredit(
   { database, ...deps }: Omit<ReservationsDeps, "shared"> & { database: Database },
 ) {
+  const shared = database.kind === "postgres";
+  const keyLeases = createKeyLeases(database);
   return {
-    reservations: createReservations({ ...deps, shared: database.kind === "postgres" }),
-    spendCaps: createSpendCaps({ store: createSpend(database), clock: deps.clock }),
+    reservations: createReservations({ ...deps, shared }),
+    spendCaps: createSpendCaps({ ...deps, shared, store: keyLeases }),
+    /** Gives back what a process held of caps before it was restarted. */
+    takeBackCaps: async (id: string) => void await keyLeases.takeBack(id),
+    /** Gives back what dead processes held of caps. */
+    sweepKeyLeases: async () => void await keyLeases.sweepExpired(),
   };
 }
 

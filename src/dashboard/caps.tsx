@@ -1,7 +1,8 @@
 import type { ApiKey } from "../keys/api_key.ts";
 import { usd } from "./amounts.ts";
 import { Badge } from "./components.tsx";
-import { capsOf, type KeySpend } from "./key_spend.ts";
+import type { KeySpend } from "../credit/spend_cap.ts";
+import { capsOf } from "./key_spend.ts";
 
 /** Shows a key's spend caps and how much of each is spent. */
 export function Caps({ row, spent }: {

@@ -22,7 +22,7 @@ import type { CreditHistory } from "../credit/credit_history.ts";
 import type { EvalStore } from "../evals/eval.ts";
 import type { Credit } from "../credit/ledger.ts";
 import type { PartitionsInUse } from "../erasure/retention.ts";
-import type { SpendStore } from "../credit/spend_cap.ts";
+import type { ReadSpend } from "../credit/spend_cap.ts";
 import type { Deletions } from "../erasure/deletions.ts";
 import type { EvalCaller, EvalRequest } from "../evals/create_eval.ts";
 import type { EvalEstimate } from "../evals/estimate_eval.ts";
@@ -74,7 +74,7 @@ export interface RecordDeps {
   /** Returns the account's present credit, with calls in progress included. */
   credit: (accountId: number) => Promise<Credit>;
   creditHistory: CreditHistory;
-  spend: SpendStore;
+  spend: ReadSpend;
 }
 
 export interface InteractionDeps {

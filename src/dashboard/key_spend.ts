@@ -1,14 +1,5 @@
 import type { ApiKey } from "../keys/api_key.ts";
-import type { SpendStore } from "../credit/spend_cap.ts";
-import { startOfDay, startOfMonth } from "../shared/time_span.ts";
-
-/** What a key was charged in the current day and month (UTC), in nano-dollars. */
-export interface KeySpend {
-  dayNanos: bigint;
-  monthNanos: bigint;
-}
-
-export type SpendByKey = ReadonlyMap<string, KeySpend>;
+import type { ReadSpend, SpendByKey } from "../credit/spend_cap.ts";
 
 export type CapName = "day" | "month";
 
@@ -23,20 +14,12 @@ export function capsOf(
 
 /** Returns what the keys with caps have spent; keys without caps are left out. */
 export async function keySpend(
-  store: SpendStore,
+  readSpend: ReadSpend,
   keys: readonly Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">[],
   now: Date,
 ): Promise<SpendByKey> {
   const keyIds = keys.filter((key) => capsOf(key).length > 0).map(({ id }) => id);
   if (keyIds.length === 0) return new Map();
-  const { spent } = await store.read({
-    keyIds,
-    since: startOfMonth(now),
-    day: startOfDay(now),
-    transactionIds: [],
-  });
-  return new Map(keyIds.map((id) => {
-    const { dayNanos, beforeNanos } = spent.get(id) ?? { dayNanos: 0n, beforeNanos: 0n };
-    return [id, { dayNanos, monthNanos: dayNanos + beforeNanos }];
-  }));
+  const spent = await readSpend(keyIds, now);
+  return new Map(keyIds.map((id) => [id, spent.get(id) ?? { dayNanos: 0n, monthNanos: 0n }]));
 }

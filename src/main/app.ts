@@ -49,7 +49,7 @@ import { operationRoutes } from "../http/routes/operations.ts";
 import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
 import { createCreditSummaries } from "../credit/credit_summary.ts";
-import { createSpend } from "../credit/store/spend.ts";
+import { createReadSpend } from "../credit/store/spend.ts";
 import { statusRoutes } from "../http/routes/status.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
 import type { FrontDoor } from "../http/front_door.ts";
@@ -169,7 +169,7 @@ function dataRoutes(app: Endpoints, services: Services): void {
     impliedScopes: scopesOf(registry).filter((scope) => scope !== "admin"),
     creditSummary: createCreditSummaries({
       credit: (accountId) => services.credit.reservations.show(accountId),
-      spent: createSpend(services.database).read,
+      spent: createReadSpend(services.database),
       clock,
     }),
   });

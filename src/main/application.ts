@@ -448,14 +448,14 @@ async function start(
 /** Recovers the journals and leases of this process and of former workers. */
 async function recoverAll(
   core: Core,
-  { stores, records, erasure, budgets, metrics }: Pick<
+  { stores, records, erasure, budgets, credit, metrics }: Pick<
     Services,
-    "stores" | "records" | "erasure" | "budgets" | "metrics"
+    "stores" | "records" | "erasure" | "budgets" | "credit" | "metrics"
   >,
 ): Promise<void> {
   const { recorder } = records;
   const write = createReplayedWriter({ recorder, journal: core.journal });
-  const found = { write, ledger: stores.ledger, budgets };
+  const found = { write, ledger: stores.ledger, budgets, credit };
   await checkJournal(core.config, stores.accounts);
   // Before the calls, so that the journal doesn't restore erased ones.
   await erasure.restoreTombstones(core.leftDirs);
@@ -474,13 +474,15 @@ async function recoverAll(
  */
 async function recover(
   { database, journal, processId, log }: Pick<Core, "database" | "journal" | "processId" | "log">,
-  { write, ledger, budgets }: {
+  { write, ledger, budgets, credit }: {
     write: WriteReplayed;
     ledger: Ledger;
     budgets: Pick<BudgetServices, "takeBackBudgets">;
+    credit: Pick<CreditServices, "takeBackCaps">;
   },
 ): Promise<void> {
   const found = await journal.replay(write);
+  await credit.takeBackCaps(processId);
   await budgets.takeBackBudgets(processId);
   const { leases } = await ledger.takeBack(processId);
   await endRateLeases(database, processId);
@@ -519,6 +521,7 @@ function closeInOrder(
   stack.defer(() => services.rateLimiter.close());
   stack.defer(() => services.credit.reservations.close());
   stack.defer(() => services.budgets.budgetHolds.close());
+  stack.defer(() => services.credit.spendCaps.close());
   stack.defer(() => storeLastRecords(recorder, services.log));
   stack.defer(() => services.idempotency.drain());
   stack.defer(() => services.responseCache.drain());

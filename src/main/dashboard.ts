@@ -1,7 +1,7 @@
 import { scopesOf } from "../admin/deps.ts";
 import type { Secret } from "../base/secret.ts";
 import { createCreditHistory } from "../credit/store/credit_history.ts";
-import { carrySpend, createFullestCaps, createSpend } from "../credit/store/spend.ts";
+import { carrySpend, createFullestCaps, createReadSpend } from "../credit/store/spend.ts";
 import type {
   DashboardDeps,
   InteractionDeps,
@@ -160,7 +160,7 @@ function createRecordDeps(services: Services): RecordDeps {
     operatorAccountId: async () => (await stores.accounts.first())?.id,
     credit: (accountId) => credit.reservations.show(accountId),
     creditHistory: createCreditHistory(database),
-    spend: createSpend(database),
+    spend: createReadSpend(database),
   };
 }
 

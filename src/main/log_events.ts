@@ -32,6 +32,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "the collector of traces refused spans": "traces.refused",
   "spans could not be written": "traces.unwritable",
   "a budget could not be leased or returned": "budget.lease_failed",
+  "a spend cap could not be leased or returned": "spend_cap.lease_failed",
   "an event could not be delivered to its webhook for a day and is dropped": "webhook.event_lost",
   "an environment variable is unknown": "start.variable_unknown",
   "TRUST_PROXY is set, but BASE_URL isn't: links and cookies are for plain HTTP":

@@ -428,7 +428,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Makes the record without the outcome: who called which model, how and when. */
   #record(): SettledCall {
     const { dialect, facts } = this.#candidate.recorded;
-    const { leaseId, budgetLeaseIds } = this.#authorization;
+    const { leaseId, limitLeaseIds } = this.#authorization;
     const caller = this.#caller;
     const { target: { vendor, model }, mode } = this.#candidate.vendorCall;
     const payload = this.#payloadOf(undefined, false);
@@ -479,7 +479,7 @@ export class Call<M extends CallMeter = Meter> {
     if (client !== undefined) record.client = client;
     if (this.#traceId !== undefined) record.traceId = this.#traceId;
     if (leaseId !== null) record.leaseId = leaseId;
-    if (budgetLeaseIds) record.budgetLeaseIds = budgetLeaseIds;
+    if (limitLeaseIds) record.limitLeaseIds = limitLeaseIds;
     if (caller.sourceCallIds) record.sourceCallIds = caller.sourceCallIds;
     // Without a stored answer there is nothing to replay, so a repeated request is a new call.
     if (caller.trace.repeat && !this.#isMetadataOnly) record.repeat = caller.trace.repeat;

@@ -33,7 +33,7 @@ import type { Reservations } from "../credit/reservations.ts";
 export interface PipelineDeps extends CachedCallDeps, AccessDeps, PriceDeps {
   newTransactionId: () => string;
   reservations: Reservations;
-  spendCaps: SpendCaps;
+  spendCaps: Pick<SpendCaps, "reserve">;
   budgetHolds: Pick<BudgetHolds, "reserve">;
   targetHealth: TargetHealth;
 }
@@ -42,8 +42,8 @@ export interface PipelineDeps extends CachedCallDeps, AccessDeps, PriceDeps {
 export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
-  /** The budget leases that the charge comes out of too; absent: there are none. */
-  readonly budgetLeaseIds?: readonly string[];
+  /** The leases of caps and budgets that the charge comes out of too; absent: there are none. */
+  readonly limitLeaseIds?: readonly string[];
   /** The amount that is held; null where the account is not charged. */
   readonly heldNanos: bigint | null;
   /** Ends the hold: the call was charged this many nano-dollars. Later calls do nothing. */
@@ -237,12 +237,13 @@ async function authorize(
     heldNanos = greater(heldNanos, expectedNanos ?? boundNanos);
   }
   if (upperBoundNanos === null || heldNanos === null) return nothingHeld;
-  const { vendorCall: { caller, transactionId }, recorded: { facts } } = plans[0];
+  const { vendorCall: { caller }, recorded: { facts } } = plans[0];
   const { principal: { key, account }, arrivedAt: at } = caller;
   const holds: { settle(chargedNanos: bigint): void }[] = [];
   const settle = (chargedNanos: bigint) => holds.forEach((hold) => hold.settle(chargedNanos));
   try {
-    holds.push(await spendCaps.reserve({ key, transactionId, upperBoundNanos, at }));
+    const caps = await spendCaps.reserve(key, { upperBoundNanos, at });
+    holds.push(caps);
     const budgets = await budgetHolds.reserve(
       {
         accountId: account.id,
@@ -255,8 +256,9 @@ async function authorize(
     const reservation = await reservations.reserve(account.id, heldNanos);
     holds.push(reservation);
     const { leaseId } = reservation;
-    if (budgets.leaseIds.length === 0) return { leaseId, heldNanos, settle };
-    return { leaseId, budgetLeaseIds: budgets.leaseIds, heldNanos, settle };
+    const limitLeaseIds = [...caps.leaseIds, ...budgets.leaseIds];
+    if (limitLeaseIds.length === 0) return { leaseId, heldNanos, settle };
+    return { leaseId, limitLeaseIds, heldNanos, settle };
   } catch (thrown) {
     settle(0n);
     throw thrown;

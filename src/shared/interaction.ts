@@ -125,8 +125,8 @@ export interface SettledCall extends Interaction {
   repeat?: { key: string; claimId: string };
   /** The credit lease that pays the charge; for the ledger. */
   leaseId?: string;
-  /** The budget leases that the charge comes out of. */
-  budgetLeaseIds?: readonly string[];
+  /** The leases of key caps and budgets that the charge comes out of. */
+  limitLeaseIds?: readonly string[];
 }
 
 /** One request to a vendor, for traces. Times are milliseconds of the monotonic clock. */

@@ -33,7 +33,8 @@ const tables: Readonly<Record<string, string>> = {
   usage: "usage_sums label_steps label_sums",
   audit: "audit_log",
   keys: "accounts api_keys api_key_notes vendor_keys master_key",
-  credit: "ledger_entries account_balances leases key_charges key_spend corrected_charges",
+  credit:
+    "ledger_entries account_balances leases key_charges key_leases key_spend corrected_charges",
   budgets: "budgets budget_periods budget_leases budget_charges",
   webhooks: "webhooks webhook_deliveries vendor_states",
   people: "people memberships removed_members invitations dashboard_sessions sign_in_states",
@@ -75,7 +76,7 @@ const exceptions: readonly { path: RegExp; tables: string; why: string }[] = [
     why: "a request is charged once in the transaction that says by which attempt",
   },
   {
-    path: /^src\/credit\/store\/spend\.ts$/,
+    path: /^src\/credit\/store\/(key_leases|spend)\.ts$/,
     tables: "api_keys",
     why: "the caps of keys are read with what they spent",
   },

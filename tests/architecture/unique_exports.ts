@@ -21,7 +21,6 @@ export const shared: Readonly<Record<string, number>> = {
   Progress: 2,
   Refusal: 2,
   Shown: 2,
-  Spent: 2,
   Step: 2,
   Unreadable: 2,
   WholeAnswer: 2,

@@ -68,7 +68,9 @@ postgresSite(
     };
     const first = await startService({ env: { ...site.env, ...settings } });
     const others = site.another();
-    const key = first.firstKey;
+    // Its cap has room for all calls, and is held and charged beside the budget.
+    const made = ["key", "create", "--name", "capped", "--cap-month-usd", "5"] as const;
+    const { key } = await admin<{ key: string }>(site, ...made);
     const one = asked(first, key);
     const before = answered(await atOnce(one, 3));
     await one.rows();
@@ -117,10 +119,12 @@ postgresSite(
     for (const service of [first, again]) assert.equal(await service.stop(), 0);
     const [left] = await site.query((database) =>
       database.query(
-        "select coalesce(sum(leased_nanos), 0)::bigint as nanos from budget_periods",
+        `select (select sum(leased_nanos)::bigint from budget_periods) as budgets,
+           (select coalesce(sum(amount_nanos), 0)::bigint from key_leases) as caps,
+           (select sum(charged_nanos)::bigint from key_spend) as spent`,
         [],
       )
     );
-    assert.equal(left!.nanos, 0n, "nothing is leased any more");
+    assert.deepEqual(left, { budgets: 0n, caps: 0n, spent: 370_000_000n }, "nothing is leased");
   },
 );

@@ -4,8 +4,8 @@ import { FakeClock } from "../../src/base/clock.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
 import { chargedInScope, readBudgetScope } from "../../src/budgets/budget.ts";
-import type { BudgetHold } from "../../src/budgets/budget_holds.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
+import type { LimitHold } from "../../src/credit/limited_balances.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRecords } from "../../src/records/store/records.ts";
@@ -48,14 +48,14 @@ export async function budgetProcess(
       at: call.at ?? clock.now(),
     });
   /** The call ends and is recorded, as often as is asked. */
-  const end = async (call: AtCall, hold: BudgetHold, charged = call.nanos, times = 1) => {
+  const end = async (call: AtCall, hold: LimitHold, charged = call.nanos, times = 1) => {
     hold.settle(charged);
     const row: SettledCall = {
       ...interaction(call.accountId, newId(), {
         ...{ app: call.app ?? null, userId: call.userId ?? null, chargedNanos: charged },
         createdAt: call.at ?? clock.now(),
       }),
-      budgetLeaseIds: hold.leaseIds,
+      limitLeaseIds: hold.leaseIds,
     };
     for (let time = 0; time < times; time++) await records.insert([row]);
     return row;

@@ -1,8 +1,5 @@
 /** Calls that answered one request, since a process died in between: charged once, in any order. */
 import assert from "@std/assert";
-import { systemClock } from "../../src/base/clock.ts";
-import { createSpendCaps } from "../../src/credit/spend_cap.ts";
-import { createSpend } from "../../src/credit/store/spend.ts";
 import type { NewApiKey } from "../../src/keys/api_key.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
@@ -23,6 +20,7 @@ import { createRegistry } from "../../src/vendors/registry.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { erase, request } from "./erasing.ts";
+import { capProcess } from "./cap_process.ts";
 import { interaction, newAccount, untilOneWaits } from "./samples.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
@@ -357,31 +355,33 @@ for (const way of ["dropped", "given back"]) {
     ) => {
       const { accountId, records, dead, claimOf, row } = await setUp(database);
       const key = await createApiKeys(database).insert(cappedKey(accountId, 2n * charge));
-      const caps = createSpendCaps({ store: createSpend(database), clock: systemClock });
-      const at = systemClock.now();
+      const process = capProcess(database);
+      const at = process.clock.now();
       const budgets = createBudgetStore(database);
       const budget: NewBudget = {
         ...{ accountId, scope: { kind: "account", name: "" }, per: "day" },
         ...{ limitNanos: 9n * charge, raised: null },
       };
       await budgets.set("budget", budget, { now: at, prior: () => Promise.resolve(0n) });
-      const call = (transactionId: string, upperBoundNanos: bigint) =>
-        caps.reserve({ key, transactionId, upperBoundNanos, at });
       const [x, y] = [claimOf(), claimOf()];
       for (const claim of [x, y]) await dead.claim(claim);
-      for (const id of ["x", "y"]) (await call(id, charge)).settle(charge);
       const more = { apiKeyId: key.id, createdAt: at };
-      await records.insert([row("x", x, more)]);
+      const ended = async () => {
+        const { hold } = await process.begin(key, charge);
+        hold.settle(charge);
+        return { ...more, limitLeaseIds: hold.leaseIds };
+      };
+      const [xMore, yMore] = [await ended(), await ended()];
+      await records.insert([row("x", x, xMore)]);
       // Its request has a claim of its own where the charge is to stand at first.
       const second = way === "dropped" ? y : claimOf({ requestId: "r2" });
-      await records.insert([row("y", second, more)]);
+      await records.insert([row("y", second, yMore)]);
       if (way === "given back") {
         const duplicate = { accountId, transactionId: "y", note: "twice" };
         await refundCharge(database, duplicate, createAnalyticsStore(database));
       }
-      await caps.refresh();
-      (await call("z", charge)).settle(charge);
-      await assert.rejects(call("more", 1n), /spend cap/);
+      await process.begin(key, charge);
+      await assert.rejects(process.begin(key, 1n), /spend cap/);
       const listed = await budgets.list({ accountId, now: at });
       assert.deepEqual(listed.map(({ spentNanos }) => spentNanos), [charge]);
     },

@@ -8,7 +8,7 @@ import { createAuditLog } from "../../src/audit/store/audit.ts";
 import type { Database } from "../../src/database/database.ts";
 import {
   carrySpend,
-  createSpend,
+  createReadSpend,
   insertKeyCharges,
   sweepKeyCharges,
 } from "../../src/credit/store/spend.ts";
@@ -262,23 +262,22 @@ eachDatabase("what a key was charged counts under the caps of the one that repla
   database,
 ) => {
   const { account, desk: keyService } = await setUp(database);
-  const spend = createSpend(database);
-  const spentBy = async (id: string, day: Date) => {
-    const since = new Date("2026-11-01T00:00:00Z");
-    return (await spend.read({ keyIds: [id], since, day, transactionIds: [] })).spent.get(id);
-  };
+  const readSpend = createReadSpend(database);
+  const spentBy = async (id: string) => (await readSpend([id], now)).get(id);
   await keyService.create(newKey(account.id, "a"), { environment: "" });
-  const charge = (transactionId: string, createdAt: Date, chargedNanos: bigint) =>
-    interaction(account.id, transactionId, { apiKeyId: "a", createdAt, chargedNanos });
+  const charge = (transactionId: string, createdAt: Date, chargedNanos: bigint) => ({
+    ...interaction(account.id, transactionId, { apiKeyId: "a", createdAt, chargedNanos }),
+    ...{ leaseIds: [], fromLeaseNanos: 0n },
+  });
   const yesterday = new Date(now.getTime() - 1);
   await database.transaction((tx) =>
     insertKeyCharges(tx, [charge("t1", yesterday, 3n), charge("t2", now, 4n)])
   );
   const times = { oldEndsAt: now, now };
   assert.ok(await keyService.rotate(account.id, "a", () => newKey(account.id, "b"), times));
-  assert.deepEqual(await spentBy("b", now), { dayNanos: 4n, beforeNanos: 3n });
+  assert.deepEqual(await spentBy("b"), { dayNanos: 4n, monthNanos: 7n });
   assert.ok(await keyService.rotate(account.id, "b", () => newKey(account.id, "c"), times));
-  assert.deepEqual(await spentBy("c", now), { dayNanos: 4n, beforeNanos: 3n });
+  assert.deepEqual(await spentBy("c"), { dayNanos: 4n, monthNanos: 7n });
   // They end as other charges do.
   await sweepKeyCharges(database, new Date("2027-01-15T00:00:00Z"));
   assert.deepEqual(await database.query("select 1 from key_spend"), []);

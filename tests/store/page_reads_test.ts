@@ -7,7 +7,7 @@ import { end, idOf } from "../../bench/calls.ts";
 import { fillAccount } from "../../bench/dashboard.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
-import { createSpend } from "../../src/credit/store/spend.ts";
+import { createReadSpend } from "../../src/credit/store/spend.ts";
 import { createCreditHistory, readCreditLevels } from "../../src/credit/store/credit_history.ts";
 import type {
   Database,
@@ -60,7 +60,7 @@ function storesOn(database: Database) {
     newLabels,
     labels: newLabels(),
     keys: createKeyService(database, { analytics: createAnalyticsStore(database), carrySpend }),
-    spend: createSpend(database),
+    spend: createReadSpend(database),
     history: createCreditHistory(database),
     creditLevels: (accountIds: number[]) => readCreditLevels(database, accountIds),
     cohorts: createCohorts(database, analytics),
@@ -173,13 +173,10 @@ const reads: Reads = {
     ({ cohorts }) => cohorts.readLatest(accountId, ["a"], { since: null, most: 1_000 }),
   ],
   // Days of two months of eight keys.
-  "what keys have spent": [8 * 62, ({ spend }) =>
-    spend.read({
-      keyIds: Array.from({ length: 8 }, (_, n) => `key ${n}`),
-      since: new Date(end - 31 * day),
-      day: new Date(end - day),
-      transactionIds: [],
-    })],
+  "what keys have spent": [
+    8 * 62,
+    ({ spend }) => spend(Array.from({ length: 8 }, (_, n) => `key ${n}`), new Date(end - day)),
+  ],
   "cohorts": [
     20 * 2 * 100 + 500,
     ({ cohorts }) =>

@@ -1,25 +1,19 @@
 import type { Interaction } from "../../shared/interaction.ts";
-import { startOfMonth } from "../../shared/time_span.ts";
-import type { CapUse, FullestCaps, SpendStore } from "../spend_cap.ts";
+import { startOfDay, startOfMonth } from "../../shared/time_span.ts";
+import type { CapUse, FullestCaps, ReadSpend } from "../spend_cap.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { lockKeyLeases } from "./key_leases.ts";
 
 /** Charges of capped keys on PostgreSQL, served or embedded; triggers sum them up by day. */
-export function createSpend(database: Queryable): SpendStore {
-  return {
-    async read({ keyIds, since, day, transactionIds }) {
-      // One statement, so that sums and calls are of one moment. Whole days, since the sums are by
-      // day.
-      const rows = await database.query<
-        { api_key_id: string; day_nanos: string; before_nanos: string; stored: string[] }
-      >(readSql, [keyIds, since, day, transactionIds]);
-      const spent = rows.filter((row) => row.api_key_id !== null).map((row) =>
-        [row.api_key_id, {
-          dayNanos: BigInt(row.day_nanos),
-          beforeNanos: BigInt(row.before_nanos),
-        }] as const
-      );
-      return { spent: new Map(spent), stored: new Set(rows[0]!.stored) };
-    },
+export function createReadSpend(database: Queryable): ReadSpend {
+  return async (keyIds, now) => {
+    const rows = await database.query(readSql, [keyIds, startOfMonth(now), startOfDay(now)]);
+    return new Map(rows.map((row) =>
+      [String(row.api_key_id), {
+        dayNanos: BigInt(String(row.day_nanos)),
+        monthNanos: BigInt(String(row.month_nanos)),
+      }] as const
+    ));
   };
 }
 
@@ -62,34 +56,57 @@ const fullestSql = `with caps as (
     c.created_at, c.id, c.period
   limit $4`;
 
+/** A call whose charge is written; `fromLeaseNanos` is what its process took from its leases. */
+type CappedCharge =
+  & Pick<Interaction, "transactionId" | "apiKeyId" | "createdAt" | "chargedNanos">
+  & { leaseIds: readonly string[]; fromLeaseNanos: bigint };
+
 /**
- * Writes the charges of calls whose keys have a cap; part of the transaction that writes the calls'
- * rows. A charge that is there already is left as it is.
+ * Writes the charges of calls whose keys have a cap, each once, and takes them out of the leases
+ * that held them; part of the transaction that writes the calls' rows. A charge that is there
+ * already is left as it is.
  */
 export async function insertKeyCharges(
   tx: Queryable,
-  rows: readonly Pick<
-    Interaction,
-    "transactionId" | "apiKeyId" | "createdAt" | "chargedNanos"
-  >[],
+  calls: readonly CappedCharge[],
 ): Promise<void> {
-  const capped = await cappedKeys(tx, new Set(rows.map(({ apiKeyId }) => apiKeyId)));
-  const charges = rows.filter(({ apiKeyId }) => capped.has(apiKeyId)).map((row) => ({
+  const charged = calls.filter(({ chargedNanos, fromLeaseNanos }) =>
+    chargedNanos !== 0n || fromLeaseNanos !== 0n
+  );
+  const capped = await cappedKeys(tx, new Set(charged.map(({ apiKeyId }) => apiKeyId)));
+  const rows = charged.filter(({ apiKeyId }) => capped.has(apiKeyId));
+  if (rows.length === 0) return;
+  await lockKeyLeases(tx, rows.flatMap(({ leaseIds }) => leaseIds));
+  const sent = rows.map((row) => ({
     transaction_id: row.transactionId,
     api_key_id: row.apiKeyId,
     created_at: row.createdAt.toISOString(),
     charged_nanos: String(row.chargedNanos),
+    drawn_nanos: String(row.fromLeaseNanos),
+    leases: row.leaseIds.join(" "),
   }));
-  if (charges.length === 0) return;
-  await tx.query(
-    `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
-     select transaction_id, api_key_id, created_at, charged_nanos
-     from json_to_recordset($1::text::json) as r(transaction_id text, api_key_id text,
-       created_at timestamptz, charged_nanos bigint)
-     on conflict do nothing`,
-    [JSON.stringify(charges)],
-  );
+  await tx.query(insertCharges, [JSON.stringify(sent)]);
 }
+
+/** The leases are locked. */
+const insertCharges = `with calls as (
+    select distinct on (transaction_id) * from json_to_recordset($1::text::json)
+      as r(transaction_id text, api_key_id text, created_at timestamptz, charged_nanos bigint,
+        drawn_nanos bigint, leases text)
+    order by transaction_id
+  ), fresh as (
+    insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
+    select transaction_id, api_key_id, created_at, charged_nanos from calls
+    on conflict do nothing
+    returning transaction_id
+  ), drawn as (
+    select lease_id, sum(drawn_nanos)::bigint as nanos
+    from calls join fresh using (transaction_id),
+      unnest(string_to_array(leases, ' ')) as lease_id
+    group by lease_id
+  )
+  update key_leases l set amount_nanos = greatest(0, l.amount_nanos - d.nanos)
+  from drawn d where l.id = d.lease_id`;
 
 /**
  * Looks up each key by itself. Planned for each run: a cached plan, from when there were few keys,
@@ -155,17 +172,11 @@ export async function sweepKeyCharges(database: Database, now: Date): Promise<nu
 }
 
 /**
- * $1 keys, $2 when sums begin, $3 the day, both at the beginning of a day of UTC; $4 calls. Sums of
- * bigints are numeric, which both drivers return as text.
+ * $1 keys, $2 and $3 the beginning of the month and of the day. Sums of bigints are numeric, which
+ * both drivers return as text.
  */
-const readSql = `with sums as (
-    select api_key_id,
-      coalesce(sum(charged_nanos) filter (where day >= $3::timestamptz), 0) as day_nanos,
-      coalesce(sum(charged_nanos) filter (where day < $3::timestamptz), 0) as before_nanos
-    from key_spend
-    where api_key_id = any($1::text[]) and day >= $2::timestamptz
-    group by api_key_id
-  )
-  select s.api_key_id, s.day_nanos::text, s.before_nanos::text,
-    array(select transaction_id from key_charges where transaction_id = any($4::text[])) as stored
-  from (select 1) one left join sums s on true`;
+const readSql = `select api_key_id, sum(charged_nanos)::text as month_nanos,
+    coalesce(sum(charged_nanos) filter (where day >= $3::timestamptz), 0)::text as day_nanos
+  from key_spend
+  where api_key_id = any($1::text[]) and day >= $2::timestamptz
+  group by api_key_id`;

@@ -52,17 +52,14 @@ async function postCharges(
 ): Promise<readonly SettledCall[]> {
   const rows = await chargeOnce(tx, calls);
   await postAll(tx, rows.map(settlementOf));
-  // A charge that was dropped is inserted as 0: processes that have counted it wait until the store
-  // has it.
-  await insertKeyCharges(tx, rows.filter((_, at) => calls[at]!.chargedNanos !== 0n));
-  await postBudgetCharges(
-    tx,
-    rows.map((row, at) => ({
-      ...row,
-      leaseIds: row.budgetLeaseIds ?? [],
-      fromLeaseNanos: calls[at]!.chargedNanos,
-    })),
-  );
+  // A charge that was dropped was still held under these limits.
+  const limited = rows.map((row, at) => ({
+    ...row,
+    leaseIds: row.limitLeaseIds ?? [],
+    fromLeaseNanos: calls[at]!.chargedNanos,
+  }));
+  await insertKeyCharges(tx, limited);
+  await postBudgetCharges(tx, limited);
   await enqueueEvents(tx, [...unpricedModels(rows), ...disputedCharges(rows)]);
   return rows;
 }

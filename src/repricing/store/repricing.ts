@@ -99,10 +99,13 @@ async function adjust(
   // Calls that cost nothing so far are in no cap and no budget.
   const first = changed.filter(({ call }) => call.chargedNanos === 0n)
     .map(({ call, chargedNanos }) => ({ ...call, chargedNanos }));
-  await insertKeyCharges(tx, first);
+  const posted = first.map((call) => (
+    { ...call, leaseIds: [], fromLeaseNanos: 0n, wasFree: true as const }
+  ));
+  await insertKeyCharges(tx, posted);
   await postBudgetCharges(
     tx,
-    first.map((call) => ({ ...call, leaseIds: [], fromLeaseNanos: 0n, wasFree: true as const })),
+    posted,
     changed.map(({ call: { transactionId }, chargedNanos }) => ({ transactionId, chargedNanos })),
   );
 }

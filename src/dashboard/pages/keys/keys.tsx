@@ -38,7 +38,8 @@ import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
-import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
+import { keySpend } from "../../key_spend.ts";
+import type { KeySpend, SpendByKey } from "../../../credit/spend_cap.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 
 /** The page with the list of keys, and the pages to revoke and to rotate one. */
