@@ -5,7 +5,7 @@ import type { ApiKey } from "../keys/api_key.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { startOfDay, startOfMonth } from "../shared/time_span.ts";
 import { inFlightHint, type Shortage } from "./leased_balances.ts";
-import type { LeaseRequest, LeaseReturn, LeaseStore, LeaseTaken, OpenLease } from "./ledger.ts";
+import type { LeaseRequest, LeaseStore, LeaseTaken } from "./ledger.ts";
 import { LimitedBalances, type LimitHold } from "./limited_balances.ts";
 
 export type CappedKey = Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">;
@@ -35,16 +35,11 @@ export interface CapPeriod {
 }
 
 /** The store of what is leased of caps. Implemented in `src/credit/store/key_leases.ts`. */
-export interface CapStore {
+export interface CapStore extends Pick<LeaseStore<CapPeriod>, "release" | "renew"> {
   /**
    * Leases part of a period, one request at a time, under the lower of `atMost` and the stored cap.
    */
   take(request: LeaseRequest<CapPeriod>, atMost: bigint): Promise<LeaseTaken>;
-  release(back: LeaseReturn<CapPeriod>): Promise<bigint>;
-  renew(
-    held: readonly OpenLease<CapPeriod>[],
-    seconds: number,
-  ): Promise<ReadonlyMap<string, boolean>>;
   /** Returns what is left of each period, in the order of `periods`. */
   available(periods: readonly CapPeriod[]): Promise<bigint[]>;
 }
@@ -149,6 +144,6 @@ function balanceOf({ keyId, per, startsAt }: CapPeriod): string {
 }
 
 function periodOf(balance: string): CapPeriod {
-  const [startMs, per, keyId] = balance.split(" ") as [string, CapPeriod["per"], string];
-  return { keyId, per, startsAt: new Date(Number(startMs)) };
+  const [startMs, per, ...keyId] = balance.split(" ") as [string, CapPeriod["per"], ...string[]];
+  return { keyId: keyId.join(" "), per, startsAt: new Date(Number(startMs)) };
 }

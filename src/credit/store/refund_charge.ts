@@ -48,7 +48,7 @@ export async function refundCharge(
       const entry = { note, operationId, interactionId: transactionId };
       await credit(tx, "adjust", accountId, chargedNanos, entry);
       await correctBudgetCharges(tx, [{ transactionId, chargedNanos: 0n }]);
-      // Not deleted: the process that made the call counts its charge until it finds the row.
+      // Not deleted: the charge would be added again should the call be written once more.
       await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
         transactionId,
       ]);
