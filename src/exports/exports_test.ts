@@ -11,7 +11,8 @@ import { Exports } from "./exports.ts";
 import { createExportQueue } from "./runner.ts";
 
 /** One job in memory, with the rules of the store that matter here. */
-function memoryJobs(said: string[]) {
+function memoryJobs() {
+  const said: string[] = [];
   let job: ExportJob | undefined;
   const isOurs = (given: ExportJob) => job?.state === "running" && job.claim === given.claim;
   const now = () => Promise.resolve(job && { ...job });
@@ -52,7 +53,7 @@ function memoryJobs(said: string[]) {
     cleared: () => Promise.resolve(void said.push("cleared")),
     forget: () => Promise.resolve(void said.push("forgotten")),
   };
-  return { jobs: jobs as ExportJobStore, jobNow: () => job };
+  return { jobs: jobs as ExportJobStore, jobNow: () => job, said };
 }
 
 function memoryFiles() {
@@ -82,9 +83,10 @@ function memoryFiles() {
   return { files, disk, place: location };
 }
 
-function setup(source: Partial<ExportSource> = {}) {
-  const said: string[] = [];
-  const { jobs, jobNow } = memoryJobs(said);
+function setup(
+  source: Partial<ExportSource> = {},
+  { jobs, jobNow, said }: ReturnType<typeof memoryJobs> = memoryJobs(),
+) {
   const { files, disk, place: location } = memoryFiles();
   const exports = new Exports({
     jobs,
@@ -179,6 +181,21 @@ Deno.test("a store that goes away gives the job back, without counting it as a f
   isAway = false;
   assert.equal((await exports.finished(job, stays))?.state, "ready");
   assert.deepEqual(said.filter((one) => one !== "given back"), []);
+});
+
+Deno.test("a file whose job became ready stays, though the store's answer was lost", async () => {
+  const memory = memoryJobs();
+  const { finish } = memory.jobs;
+  const lostAnswer = async (...args: Parameters<typeof finish>) => {
+    await finish(...args);
+    throw new Fault("store_unavailable");
+  };
+  const jobs = { ...memory.jobs, finish: lostAnswer };
+  const { exports, files } = setup({}, { ...memory, jobs });
+  const job = await exports.start(1, order, "job");
+  const ready = await exports.finished(job, stays);
+  assert.equal(ready?.state, "ready");
+  assert.deepEqual([...files], [["job.1", ready!.bytesSize]]);
 });
 
 Deno.test("any other failure is logged, and reported to the waiting caller", async () => {

@@ -54,8 +54,10 @@ async function writeFile(
     const length = await files.save(job, untilAborted(exportBytes(source, work), signal));
     if (!await jobs.finish(job, length)) await files.remove(job, "this");
   } catch (thrown) {
-    await files?.remove(job, "this").catch(() => {});
     const isAway = isStoreAway(thrown);
+    // The job may be ready although the store's answer was lost. If it isn't, its next attempt or
+    // the sweep removes the file.
+    if (!isAway) await files?.remove(job, "this").catch(() => {});
     const failed = !signal.aborted && !isAway;
     if (failed) log.warn("an export failed", { id: job.requestId, reason: messageOf(thrown) });
     // A claim that can't be released expires, since nobody renews it.
