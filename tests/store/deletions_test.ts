@@ -506,7 +506,7 @@ onBothDatabases(
     await postLinked(database, theirs, { "theirs": { sessionId: "a" } });
     // The deletion covers what was there when it was asked for.
     await postLinked(database, ours, { "as of then": { sessionId: "a" } }, asked);
-    await postLinked(database, ours, { "late": { sessionId: "a" } }, new Date(+asked + 1));
+    await postLinked(database, ours, { "late": { sessionId: "a" } }, new Date(+asked + 300_001));
     await erase(database, request(ours, { transactionIds: ["a1"] }));
     const without = (...names: string[]) =>
       ["as of then", "late", "of a", "of b", "of b1", "of none", "of shared", "theirs"].filter(
@@ -555,6 +555,22 @@ eachDatabase(
     assert.deepEqual(await outcomesLeft(database), []);
   },
 );
+
+eachDatabase("an outcome that is later only by the database's clock goes too", async (database) => {
+  const account = await newAccount(database);
+  await createAnalyticsStore(database).insert([
+    interaction(account, "a1", { sessionId: "a", userId: "ann" }),
+  ]);
+  const post = (name: string, ms: number) =>
+    postLinked(database, account, { [name]: { sessionId: "a" } }, new Date(+asked + ms));
+  await post("earlier", 300_000);
+  const wanted = request(account, { userIds: ["ann"] });
+  const store = storeOf(database);
+  const tombstone = await store.add(wanted, "claimed");
+  await post("later", 300_001);
+  while (!(await store.eraseBatch({ tombstone, selectors: wanted.selectors })).isLast);
+  assert.deepEqual(await outcomesLeft(database), ["later"]);
+});
 
 onPostgres("with calls in a database of their own outcomes go with them too", async (main) => {
   const server = await startPostgres();

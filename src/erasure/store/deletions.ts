@@ -17,6 +17,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { eraseBatch, type Erased, type RecordStores } from "./erasure.ts";
 import { countScope } from "./erasure_count.ts";
 import { scopeOf } from "./erasure_sql.ts";
+import { latestOutcome } from "./erase_outcomes.ts";
 import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { timeOf } from "./retention.ts";
@@ -115,22 +116,25 @@ const maxAhead = 10_000;
 
 /**
  * Builds the tombstone of a deletion that is requested now. It covers every matching call stored so
- * far, even those with a later time because they arrived at a replica whose clock is ahead.
+ * far, even those with a later time because they arrived at a replica whose clock is ahead, and
+ * their outcomes, which have the time of the database's clock.
  */
 async function tombstoneNow(
-  { analytics }: RecordStores,
+  { main, analytics }: RecordStores,
   request: DeletionRequest,
   salt: string,
 ): Promise<Tombstone> {
   const tombstone = tombstoneOf(request, salt);
   const { before, start } = tombstone;
-  const ahead = {
-    ...tombstone,
-    start: start && start > before ? start : before,
-    before: new Date(before.getTime() + clocksApartMs),
-  };
+  const until = new Date(before.getTime() + clocksApartMs);
+  const ahead = { ...tombstone, start: start && start > before ? start : before, before: until };
   const latest = (await analytics.matched(scopeOf(ahead, request.selectors), maxAhead)).at(-1);
-  return latest ? { ...tombstone, before: latest.createdAt } : tombstone;
+  const outcomeAt = await latestOutcome(main, tombstone, until);
+  return { ...tombstone, before: newer(newer(before, latest?.createdAt), outcomeAt) };
+}
+
+function newer(one: Date, other: Date | undefined): Date {
+  return other && other > one ? other : one;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { countChanged, eraseUnlocked } from "../../database/retention_lock.ts";
 import type { AnalyticsTransaction, CallKey } from "../../records/analytics_store.ts";
-import type { ErasureScope } from "../tombstone.ts";
+import type { ErasureScope, Tombstone } from "../tombstone.ts";
 import { Bound, condition } from "./erasure_sql.ts";
 
 /** Items of outcomes that are changed in one transaction. */
@@ -39,6 +39,26 @@ export async function eraseOutcomes(
       return count;
     });
   }
+}
+
+/**
+ * Returns the time of the account's latest outcome that names a call or a session, if it is after
+ * the deletion's and not after `until`.
+ */
+export async function latestOutcome(
+  main: Queryable,
+  { accountId, before, tables }: Tombstone,
+  until: Date,
+): Promise<Date | undefined> {
+  if (!tables.includes("interactions")) return undefined;
+  // Rounded up, since a date has no microseconds.
+  const [row] = await main.query(
+    `select date_trunc('milliseconds', max(created_at) + interval '999 microseconds') as at
+     from cohort_outcomes where account_id = $1 and created_at > $2 and created_at <= $3
+       and (session_id is not null or transaction_id is not null)`,
+    [accountId, before, until],
+  );
+  return (row!.at as Date | null) ?? undefined;
 }
 
 /** Whether outcomes of the account name calls or sessions. */
