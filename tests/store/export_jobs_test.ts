@@ -290,6 +290,8 @@ eachDatabase("an export that erasures stop again and again ends after 20 attempt
   }
   assert.equal(await jobs.claim(), undefined);
   assert.doesNotMatch(String(await details(db)), /somebody/);
+  for (const job of await jobs.leftOver()) await jobs.cleared(job);
+  assert.equal((await jobs.leftOver()).length, 1, "its writer's file may arrive late");
 });
 
 eachDatabase("a restarted process writes at once what its earlier run was writing", async (db) => {
@@ -364,6 +366,22 @@ eachDatabase("what is over is swept: first the file, then the job", async (datab
   await jobs.forget();
   assert.deepEqual(await database.query("select * from export_jobs"), []);
 });
+
+eachDatabase(
+  "files of a job that is removed while it is written are removed again for some minutes",
+  async (database) => {
+    const { accountId, jobs } = await setup(database);
+    const { requestId } = await jobs.create(order(accountId));
+    await jobs.claim();
+    const removed = (await jobs.remove(accountId, requestId))!;
+    await jobs.cleared(removed);
+    const left = async () => (await jobs.leftOver()).map(({ requestId }) => requestId);
+    assert.deepEqual(await left(), [requestId], "its writer's file may arrive late");
+    await database.query("update export_jobs set not_before = clock_timestamp()");
+    await jobs.cleared(removed);
+    assert.deepEqual(await left(), []);
+  },
+);
 
 eachDatabase("an account may have so many waiting, and keep so many", async (database) => {
   const { accountId, jobs, ready } = await setup(database, { maxOpen: 2, maxStored: 3 });

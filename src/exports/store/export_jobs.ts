@@ -45,6 +45,11 @@ const maxFailures = 3;
 const retryMs = 1000;
 /** Erasures make a running job start again; this one ends it. */
 const lastErasure = 20;
+/**
+ * How long files of a job are removed again that was ended while it was being written: a process
+ * that is killed in that time may have sent the bucket a file that is stored only later.
+ */
+const lateFileMinutes = 10;
 
 /**
  * Builds the store on PostgreSQL, a server or embedded. Times are by the database's clock.
@@ -140,7 +145,9 @@ class ExportJobs implements ExportJobStore {
   remove(accountId: number, requestId: string, audit?: AuditNote): Promise<ExportJob | undefined> {
     return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
-        `update export_jobs set state = 'removed', detail = '{}', ${withoutClaim(work)}
+        `update export_jobs set state = 'removed', detail = '{}',
+           not_before = case when state = 'running' then ${lateFilesUntil} else not_before end,
+           ${withoutClaim(work)}
            where account_id = $1 and request_id = $2 and ${isStored} returning ${columns}`,
         [accountId, requestId],
       );
@@ -178,7 +185,8 @@ class ExportJobs implements ExportJobStore {
     await this.database.query(
       `update export_jobs set has_file = false
          where request_id = $1 and claim <= $2
-           and (state not in ('running', 'ready') or expires_at <= clock_timestamp())`,
+           and (state = 'queued' or expires_at <= clock_timestamp()
+             or state not in ('running', 'ready') and not_before <= clock_timestamp())`,
       [requestId, claim],
     );
   }
@@ -282,6 +290,8 @@ function nextJob(claims: Claims) {
   };
 }
 
+const lateFilesUntil = `clock_timestamp() + interval '${lateFileMinutes} minutes'`;
+
 const isEnded = `(state = 'running' and erasures + 1 >= ${lastErasure})`;
 
 /**
@@ -294,6 +304,7 @@ const eraseSql = `update export_jobs set
       when state = 'running' then 'queued' else state end,
     detail = case when ${isEnded} then ${filteredBy} else detail end,
     erasures = erasures + (state = 'running')::integer,
+    not_before = case when ${isEnded} then ${lateFilesUntil} else not_before end,
     ${withoutClaim(work)}
   where account_id = $1 and tables && $2::text[] and has_file
     and ($3::timestamptz is null or end_at is null or end_at > $3::timestamptz)
