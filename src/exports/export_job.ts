@@ -46,6 +46,8 @@ export interface NewExport {
   location: ExportPath;
   spec: ExportSpec;
   snapshot: string;
+  /** Hash of a request with an `X-Request-ID`: within 24 hours, its repeats get the same job. */
+  requestHash?: string;
   /** Written to the audit log in the transaction that stores the job. */
   audit?: AuditNote;
 }
@@ -63,7 +65,8 @@ export interface ErasedSpan {
  */
 export interface ExportJobStore {
   /**
-   * Stores a job. Throws `rate_limit_exceeded` when the account has too many jobs that are waiting
+   * Stores a job, or returns that of an earlier request with the same hash unless it has failed or
+   * was deleted. Throws `rate_limit_exceeded` when the account has too many jobs that are waiting
    * or stored, or its files are too large.
    */
   create(newExport: NewExport): Promise<ExportJob>;

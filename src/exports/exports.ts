@@ -1,4 +1,11 @@
-import type { ErasedSpan, ExportBucket, ExportFiles, ExportJob, ExportPath } from "./export_job.ts";
+import type {
+  ErasedSpan,
+  ExportBucket,
+  ExportFiles,
+  ExportJob,
+  ExportPath,
+  NewExport,
+} from "./export_job.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import { exportBytes } from "./text.ts";
@@ -82,19 +89,22 @@ export class Exports {
     return rows;
   }
 
-  /** Creates a job; it begins at once if this process has a free slot. */
+  /**
+   * Creates a job, or finds that of the same request; it begins at once if this process has a free
+   * slot.
+   */
   async start(
     accountId: number,
     spec: ExportSpec,
     where: "job" | "bucket",
-    audit?: AuditNote,
+    more: Pick<NewExport, "audit" | "requestHash"> = {},
   ): Promise<ExportJob> {
     const { jobs, source, newId, defaultLocation } = this.#deps;
     const location: ExportPath = where === "bucket" ? "bucket" : defaultLocation;
     const snapshot = await source.snapshot();
     const job = await jobs.create({
       ...{ requestId: newId(), accountId, location, spec, snapshot },
-      ...(audit ? { audit } : {}),
+      ...more,
     });
     await this.#queue.claim();
     return job;

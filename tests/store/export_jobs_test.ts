@@ -368,6 +368,32 @@ eachDatabase("what is over is swept: first the file, then the job", async (datab
 });
 
 eachDatabase(
+  "a repeated request gets its first job, unless that failed or is gone",
+  async (database) => {
+    const { accountId, jobs } = await setup(database, { maxOpen: 1 });
+    const repeat = (requestHash = "hash", account = accountId) =>
+      jobs.create({ ...order(account), requestHash });
+    const first = await repeat();
+    assert.equal((await repeat()).requestId, first.requestId);
+    const other = await repeat("hash", await newAccount(database, "other"));
+    assert.notEqual(other.requestId, first.requestId);
+    const { job } = (await jobs.claim())!;
+    await jobs.finish(job, 10);
+    assert.equal((await repeat()).state, "ready");
+    const another = await repeat("another hash");
+    assert.notEqual(another.requestId, first.requestId);
+    await jobs.remove(accountId, another.requestId);
+    await jobs.remove(accountId, first.requestId);
+    const second = await repeat();
+    assert.notEqual(second.requestId, first.requestId);
+    await database.query(
+      "update export_jobs set state = 'ready', created_at = created_at - interval '24 hours'",
+    );
+    assert.notEqual((await repeat()).requestId, second.requestId);
+  },
+);
+
+eachDatabase(
   "files of a job that is removed while it is written are removed again for some minutes",
   async (database) => {
     const { accountId, jobs } = await setup(database);

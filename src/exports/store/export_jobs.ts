@@ -14,7 +14,7 @@ import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { lockRequest } from "../../database/request_lock.ts";
+import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
 import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
@@ -211,11 +211,18 @@ const isStored = "state <> 'removed' and expires_at > clock_timestamp()";
 
 async function create(
   database: Queryable,
-  { requestId, accountId, location, spec, snapshot, audit }: NewExport,
+  { requestId, accountId, location, spec, snapshot, requestHash, audit }: NewExport,
   limits: Required<ExportJobOptions>,
 ): Promise<ExportJob> {
   // An account's concurrent requests are counted one after the other.
   await lockRequest(database, "export", accountId, "");
+  const [earlier] = requestHash === undefined ? [] : await database.query(
+    `select ${columns} from export_jobs
+     where account_id = $1 and request_hash = $2 and state in ('queued', 'running', 'ready')
+       and created_at > clock_timestamp() - interval '${sameRequestHours} hours'`,
+    [accountId, requestHash],
+  );
+  if (earlier) return readJob(earlier);
   const [counts] = await database.query(
     `select count(*) filter (where state in ('queued', 'running')) as open, count(*) as kept,
        coalesce(sum(bytes_size) filter (where has_file), 0) as bytes
@@ -228,8 +235,8 @@ async function create(
   const detail = { filteredBy: Object.keys(filters), filters, rawCells, columns: chosen };
   const [row] = await database.query(
     `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
-       detail, snapshot, state, expires_at)
-     values ($1, $2, $3, $4, $5::text[], $6, $7, $8, $9, 'queued', ${fromNow("$10")})
+       detail, snapshot, request_hash, state, expires_at)
+     values ($1, $2, $3, $4, $5::text[], $6, $7, $8, $9, $10, 'queued', ${fromNow("$11")})
      returning ${columns}`,
     [
       requestId,
@@ -241,6 +248,7 @@ async function create(
       spec.end ?? null,
       sanitizeText(JSON.stringify(detail)),
       snapshot,
+      requestHash ?? null,
       limits.keepMs,
     ],
   );

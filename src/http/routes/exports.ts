@@ -1,10 +1,11 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { administratorBy, noteBy } from "../../administration/administration.ts";
-import type { AuditLog, AuditNote } from "../../audit/audit.ts";
+import type { AuditLog } from "../../audit/audit.ts";
 import type { Clock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
-import type { ExportJob } from "../../exports/export_job.ts";
+import type { ExportJob, NewExport } from "../../exports/export_job.ts";
 import {
   describeExport,
   type ExportFormat,
@@ -19,7 +20,7 @@ import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { leftReply, type Reply } from "../../relay/reply.ts";
 import type { Endpoints } from "../bind.ts";
 import { errorReply } from "../errors.ts";
-import { idempotent } from "../idempotent.ts";
+import { idempotent, repeatableHash } from "../idempotent.ts";
 import { jsonReply } from "../respond.ts";
 
 export function exportRoutes(
@@ -49,10 +50,9 @@ export function exportRoutes(
     const run = async () => {
       await deps.flushRecords({ accountId });
       const detail = delivery === "bucket" ? "to the bucket" : "";
-      return await startedReply(exports, caller, {
-        ...{ spec, delivery },
-        note: note(caller, "export.created", describeExport(spec), detail),
-      });
+      const audit = note(caller, "export.created", describeExport(spec), detail);
+      const more = defined({ audit, requestHash: repeatableHash(caller, bodyText) });
+      return await startedReply(exports, caller, { spec, delivery, ...more });
     };
     return await idempotent(deps.idempotency, { caller, bodyText }, run);
   });
@@ -85,9 +85,11 @@ export function exportRoutes(
 async function startedReply(
   exports: Exports,
   caller: CallContext,
-  { spec, delivery, note }: { spec: ExportSpec; delivery: "job" | "bucket"; note: AuditNote },
+  { spec, delivery, ...more }:
+    & { spec: ExportSpec; delivery: "job" | "bucket" }
+    & Pick<NewExport, "audit" | "requestHash">,
 ): Promise<Reply> {
-  const started = await exports.start(caller.principal.account.id, spec, delivery, note);
+  const started = await exports.start(caller.principal.account.id, spec, delivery, more);
   if (prefersAsync(caller.header("prefer"))) return accepted(started);
   const job = await exports.finished(started, caller.signal);
   if (!job) return leftReply;

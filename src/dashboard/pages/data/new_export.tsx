@@ -69,7 +69,7 @@ async function start(ctx: PageContext, form: Form, request: PageRequest): Promis
     const detail = `${form.day("from")} to ${form.day("to")}, ${spec.format.toUpperCase()}`;
     const note = request.note("export.created", tables, detail);
     const location = delivery === "bucket" ? "bucket" : "job";
-    await ctx.exports.start(accountId, spec, location, note);
+    await ctx.exports.start(accountId, spec, location, { audit: note });
   }, fieldOf);
   if (fieldErrors) {
     return { ...await formPage(ctx, request, { values: form.values(), fieldErrors }), status: 400 };
