@@ -269,6 +269,16 @@ Deno.test("work in the database's thread shares the database, and a broken one i
     await assert.rejects(database.work!("select 1"), isAway);
   }));
 
+Deno.test("a clock that is set back by months leaves no timer that fires again and again", () =>
+  withFolder(async (folder) => {
+    await (await open(folder)).close();
+    const module = new URL("./programs/set_back_thread.ts", import.meta.url);
+    const database = await openEmbedded(`${folder}/database`, module);
+    assert.equal(await database.work!(undefined), 0);
+    assert.deepEqual(await contents(database), [1, 2]);
+    await database.close();
+  }));
+
 async function canMount(): Promise<boolean> {
   if (Deno.build.os !== "linux" || Deno.uid() !== 0) return false;
   const mount = new Deno.Command("unshare", {

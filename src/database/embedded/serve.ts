@@ -8,6 +8,7 @@ import { type OpenTransaction, transact } from "../transaction.ts";
 import { chunks } from "../chunks.ts";
 import { GuardedPGlite } from "./guarded.ts";
 import { syncFolder, unpackImage } from "./image.ts";
+import { shortenLongTimers } from "./long_timers.ts";
 import { mayChangeTables, PreparedStatements } from "./prepared.ts";
 import {
   type Ask,
@@ -31,6 +32,7 @@ export function serveEmbedded(createWork?: (database: Database) => EmbeddedWork)
   let database: OpenDatabase | undefined;
   let work: EmbeddedWork | undefined;
   let next = 1;
+  shortenLongTimers();
 
   const open = () => {
     if (!database) throw new Error("the embedded database is not open");
