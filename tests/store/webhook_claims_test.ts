@@ -59,6 +59,25 @@ eachDatabase("of thousands of events for one receiver, a claim reads a few", asy
   assert.ok(read > 0 && read < 20, `${read} rows`);
 });
 
+eachDatabase("a new event is due although its clock is ahead, and then waits its pauses", async (
+  database,
+) => {
+  const hook = await addHook(database);
+  const deliveries = createDeliveries(database, { sealer, workerId: "one/1" });
+  const ahead = new Date(noon.getTime() + 10 * 60_000);
+  await database.query(
+    `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     values ('m', $1, 'k', 'deletion.done', '{}', $2, $2, $2)`,
+    [hook, ahead],
+  );
+  const claimed = await deliveries.claim(noon, []);
+  assert.equal(claimed?.id, "m");
+  const nextAt = new Date(noon.getTime() + 5_000);
+  await deliveries.finish(claimed!, { kind: "failed", at: noon, reason: "status 500", nextAt });
+  assert.equal(await deliveries.claim(noon, []), undefined);
+  assert.equal((await deliveries.claim(nextAt, []))?.id, "m");
+});
+
 onPostgres("replicas that claim at once send a receiver one event at a time", async (database) => {
   const hook = await addHook(database);
   const processes = ["one", "two", "three", "four"].map((name) =>
@@ -131,9 +150,9 @@ eachDatabase(
     };
     const slow = await newAccount(database, "slow");
     for (let hook = 0; hook < 6; hook++) await add(`slow${hook}`, slow, 2, 0);
-    await add("other", await newAccount(database, "other"), 3, 1_000);
     const next = async (ms: number) => (await deliveries.claim(at(ms), []))!;
     const working = [await next(0), await next(0), await next(0), await next(0)];
+    await add("other", await newAccount(database, "other"), 3, 1_000);
     const sent = async (delivery: typeof working[number]) =>
       await deliveries.finish(delivery, { kind: "sent", at: at(2_000) });
     await sent(working.shift()!);

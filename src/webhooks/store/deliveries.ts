@@ -63,7 +63,7 @@ const heads = `with recursive heads as (
   )`;
 
 function headAfter(condition: string): string {
-  return `select id, webhook_id, next_at, claimed_until from webhook_deliveries
+  return `select id, webhook_id, attempts, next_at, claimed_until from webhook_deliveries
     where state = 'waiting' ${condition}
     order by webhook_id, claimed_until, next_at, seq limit 1`;
 }
@@ -73,8 +73,9 @@ const busyAccounts = `${heads} select w.account_id from heads join webhooks w on
   where claimed_until > clock_timestamp()`;
 
 const nextEvent = {
-  // A receiver is sent one event at a time: a webhook whose head is claimed has no other.
-  where: `work.id = any(array(${heads} select id from heads where next_at <= $3))
+  // A receiver is sent one event at a time: a webhook whose head is claimed has no other. A new event
+  // is due by any clock: a deletion and an export date theirs by the database's.
+  where: `work.id = any(array(${heads} select id from heads where next_at <= $3 or attempts = 0))
     and work.webhook_id <> all($4::text[])`,
   // Accounts to which fewer events are being sent come first, and of an account's receivers those
   // that fail last: otherwise receivers that are slow or hang would take all turns.
