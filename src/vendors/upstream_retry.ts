@@ -63,15 +63,19 @@ const minUnixTimeMs = 1e12;
 
 /**
  * Returns the wait that `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3; some servers send a
- * Unix time) or the vendors' `retry-after-ms` asks for, in milliseconds from `now`; undefined when
- * there is none that can be read and believed.
+ * Unix time) or the vendors' `retry-after-ms` asks for, in milliseconds; undefined when there is none
+ * that can be read and believed. A time counts from the answer's `Date`, which is by the vendor's
+ * clock too, or without one from `now`.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, string>>,
   now: Date,
 ): number | undefined {
+  const sentMs = dateMs(headers.date ?? "");
   return believedWaitMs(numberOf(headers["retry-after-ms"])) ??
-    believedWaitMs(waitOf(headers["retry-after"] ?? "", now.getTime()));
+    believedWaitMs(
+      waitOf(headers["retry-after"] ?? "", Number.isNaN(sentMs) ? now.getTime() : sentMs),
+    );
 }
 
 function waitOf(value: string, nowMs: number): number | undefined {

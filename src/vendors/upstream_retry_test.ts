@@ -66,6 +66,17 @@ Deno.test("Retry-After is read as seconds, as a date and in milliseconds", () =>
     [{ "retry-after": "Sat, 21 Nov 2026 12:00:02 GMT" }, 1500],
     [{ "retry-after": "Sat, 21 Nov 2026 11:00:00 GMT" }, 0],
     [{ "retry-after": "soon" }, undefined],
+    // The vendor's clock is ten minutes behind ours, and ahead of it.
+    [
+      { "retry-after": "Sat, 21 Nov 2026 11:50:03 GMT", date: "Sat, 21 Nov 2026 11:50:00 GMT" },
+      3000,
+    ],
+    [
+      { "retry-after": "Sat, 21 Nov 2026 12:10:03 GMT", date: "Sat, 21 Nov 2026 12:10:00 GMT" },
+      3000,
+    ],
+    [{ "retry-after": "Sat, 21 Nov 2026 12:00:02 GMT", date: "today" }, 1500],
+    [{ "retry-after": "2", date: "Sat, 21 Nov 2026 11:50:00 GMT" }, 2000],
     [{ "retry-after": "in 45" }, undefined],
     [{ "retry-after": "1e9" }, undefined],
     [{ "retry-after": "60", "retry-after-ms": "150" }, 150],
