@@ -2,9 +2,10 @@ import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
 import { createExportBucket } from "../../src/exports/store/export_bucket.ts";
 import { startBucket, type TestBucket } from "../support/bucket.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
 import { collect } from "./samples.ts";
 
-const bucketOf = ({ env }: Pick<TestBucket, "env">) =>
+const bucketOf = ({ env }: Pick<TestBucket, "env">, waitMs?: number) =>
   createExportBucket({
     bucket: "exports",
     prefix: "team",
@@ -12,7 +13,8 @@ const bucketOf = ({ env }: Pick<TestBucket, "env">) =>
     region: env.AWS_REGION!,
     accessKeyId: new Secret(env.AWS_ACCESS_KEY_ID!),
     secretAccessKey: new Secret(env.AWS_SECRET_ACCESS_KEY!),
-  }, () => new Date());
+  }, () =>
+    new Date(), waitMs);
 
 const file = { requestId: "0199-a", claim: 2, format: "csv" } as const;
 
@@ -95,5 +97,18 @@ Deno.test("a bucket that can't be reached fails in its own words, without secret
   await store[Symbol.asyncDispose]();
   for (const act of [() => bucket.save(file, pieces(1)), () => bucket.remove(file, "all")]) {
     await assert.rejects(act(), (thrown: unknown) => !String(thrown).includes("c4nary"));
+  }
+});
+
+Deno.test("a store that falls silent within a file, or before it, fails the reading", async () => {
+  for (const begins of [true, false]) {
+    await using store = await startFakeVendor(async (exchange) => {
+      if (!begins) return;
+      await exchange.head(206, {}, { length: 1000 });
+      await exchange.write("hello");
+    });
+    const env = { AWS_REGION: "eu", AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
+    const bucket = bucketOf({ env: { ...env, S3_ENDPOINT: store.url } }, 300);
+    await assert.rejects(collect(bucket.read(file, 0, 1000)), /TimeoutError/, `begins: ${begins}`);
   }
 });

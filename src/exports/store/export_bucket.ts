@@ -26,22 +26,22 @@ function partBytes(claim: number): number {
   return (claim === 1 ? 5 : 20) * 1024 * 1024;
 }
 const partsAtOnce = 2;
-/** A store that hangs must not block a job forever. */
-const requestLimits = {
-  connectionTimeout: 5_000,
-  requestTimeout: 120_000,
-  throwOnRequestTimeout: true,
-};
+/** How long a store may take to answer, and how long it may be silent within an answer. */
+const longestWaitMs = 120_000;
 /** The client's defaults, which passing an agent would otherwise replace. */
 const connections = { keepAlive: true, maxSockets: 50 };
 /** The longest validity of a signature. */
 const maxAddressSeconds = 7 * 24 * 60 * 60;
 
 /** Builds the storage in an S3 bucket; the client library is loaded when it is first needed. */
-export function createExportBucket(settings: BucketSettings, now: () => Date): ExportBucket {
+export function createExportBucket(
+  settings: BucketSettings,
+  now: () => Date,
+  waitMs = longestWaitMs,
+): ExportBucket {
   const { bucket: Bucket } = settings;
   let opened: ReturnType<typeof open> | undefined;
-  const library = () => opened ??= open(settings);
+  const library = () => opened ??= open(settings, waitMs);
   const keyOf = ({ requestId, claim, format }: ExportFileName) =>
     `${settings.prefix === "" ? "" : `${settings.prefix}/`}${requestId}/${claim}.${format}`;
   return {
@@ -99,7 +99,7 @@ export function createExportBucket(settings: BucketSettings, now: () => Date): E
   };
 }
 
-async function open(settings: BucketSettings) {
+async function open(settings: BucketSettings, waitMs: number) {
   const [s3, { Upload }, { getSignedUrl }] = await Promise.all([
     import("@aws-sdk/client-s3"),
     import("@aws-sdk/lib-storage"),
@@ -114,7 +114,11 @@ async function open(settings: BucketSettings) {
       accessKeyId: settings.accessKeyId.reveal(),
       secretAccessKey: settings.secretAccessKey.reveal(),
     },
-    requestHandler: { ...requestLimits, httpsAgent: createHttpsAgent(connections) },
+    // A store that hangs must block neither a job nor a download forever.
+    requestHandler: {
+      ...{ connectionTimeout: 5_000, requestTimeout: waitMs, throwOnRequestTimeout: true },
+      ...{ socketTimeout: waitMs, httpsAgent: createHttpsAgent(connections) },
+    },
     // Stores other than Amazon's don't know the checksums that the client adds by default.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
