@@ -339,10 +339,13 @@ function mayFollowEnd({ events, terminal }: DecodedEvent): boolean {
 }
 
 /**
- * A last event may lack its blank line; half an event means a cut stream, not an invalid answer.
+ * A last event may lack its blank line; half an event, or one without data, means a cut stream, not
+ * an invalid answer.
  */
 function isWhole({ terminated, data }: SseEvent): boolean {
-  if (terminated || data === undefined || data.trim() === "[DONE]") return true;
+  if (terminated) return true;
+  if (data === undefined) return false;
+  if (data.trim() === "[DONE]") return true;
   checkEvent(data);
   try {
     parseExactly(data);

@@ -80,6 +80,30 @@ const endings: readonly BadEnding[] = [
     basis: "estimated",
   },
   {
+    name: "ended before the blank line of an event",
+    script: begun([], async (exchange) => {
+      await exchange.write(words.join("").trimEnd());
+      await exchange.end();
+    }),
+    seen: words,
+    error: truncated,
+    status: "truncated",
+    finish: null,
+    basis: "estimated",
+  },
+  {
+    name: "ended in the first bytes of an event, which are not passed on",
+    script: begun(words, async (exchange) => {
+      await exchange.write("dat");
+      await exchange.end();
+    }),
+    seen: words,
+    error: truncated,
+    status: "truncated",
+    finish: null,
+    basis: "estimated",
+  },
+  {
     name: "an end marker in place of a finish reason, which is not passed on",
     script: begun(words, async (exchange) => {
       await exchange.write("data: [DONE]\n\n");

@@ -54,6 +54,8 @@ export function* passThrough(
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   let start: StartEvent | undefined;
+  /** The vendor's stream ended before the blank line of the last event sent. */
+  let isOpen = false;
   const { label } = target.vendor;
   return {
     upstream: dialect,
@@ -71,6 +73,7 @@ export function* passThrough(
         contentType: undefined,
         forward(original, { events, usageOnly, terminal }) {
           const event = stateless ? shownEvent(original, stateless) : original;
+          isOpen = !event.terminated;
           start ??= events.find((one) => one.type === "start");
           if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
@@ -82,8 +85,11 @@ export function* passThrough(
           forwardRun: (bytes, events) => ({ events, sent: bytes }),
         },
         end: (rest) => ({ events: rest, sent: undefined }),
-        fail: (fault, nextSequence) =>
-          new TextEncoder().encode(dialect.errorFrame(fault, { body, start, nextSequence })),
+        fail: (fault, nextSequence) => {
+          const frame = dialect.errorFrame(fault, { body, start, nextSequence });
+          // Otherwise callers would read both as one event.
+          return new TextEncoder().encode(isOpen ? `\n\n${frame}` : frame);
+        },
       }),
     encodeFolded: (answer) =>
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
