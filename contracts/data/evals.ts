@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { orNull, timestampSchema, wholeNumber } from "../kernel/common.ts";
+import { orNull, pathUuid, timestampSchema, wholeNumber } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { evalFilters, evalGraders } from "./eval_request.ts";
 
@@ -97,7 +97,7 @@ const result = z.strictObject({
   detail: z.string().nullable().describe("The grader's explanation."),
 }).openapi("EvalResult");
 
-const params = z.object({ eval_run_id: runId });
+const params = z.object({ eval_run_id: pathUuid().describe("Id of the run.") });
 
 export const createEval = defineContract({
   ...ofRecords("evals", "post", "/api/v1/evals", "createEval"),

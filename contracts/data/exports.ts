@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { dayOrTimeSchema, timestampSchema } from "../kernel/common.ts";
+import { dayOrTimeSchema, pathUuid, timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofRecords } from "../kernel/contract.ts";
 import { exportFilters } from "./export_filters.ts";
 import { columnKinds, exportRecords, exportTables } from "./export_tables.ts";
@@ -75,7 +75,7 @@ const exportFile = z.union([
 ]).openapi("ExportFile");
 const exported = z.union([exportJob, exportLink, exportFile]);
 
-const idParams = z.object({ request_id: z.guid().toLowerCase().describe("Id of the export.") });
+const idParams = z.object({ request_id: pathUuid().describe("Id of the export.") });
 
 export const createExport = defineContract({
   ...ofRecords("exports", "post", "/api/v1/exports", "createExport"),

@@ -180,6 +180,11 @@ export function lowerCaseUuid(text: string): string {
   return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? text.toLowerCase() : text;
 }
 
+/** A UUID in a path. Other text is the id of nothing: 404, as for an unknown UUID. */
+export function pathUuid() {
+  return labelText(256).overwrite(lowerCaseUuid).openapi({ format: "uuid" });
+}
+
 /** The id of a cohort, under the same rules as in the prompt tag `/// COHORT`. */
 export const cohortIdSchema = labelText(256).describe(
   "Identifier used in the COHORT tag; at most 256 characters.",

@@ -101,8 +101,8 @@ testScenarios(service, [
     grader({ type: "judge", model: "gpt", prompt: "?" }),
     /^graders\[0\]\.model: unknown model 'gpt'/,
   ),
-  badRead("GET", `${path}/no-uuid`, 400, "invalid_value", /^eval_run_id: expected a UUID/),
-  badRead("DELETE", `${path}/no-uuid`, 400, "invalid_value", /^eval_run_id: expected a UUID/),
+  badRead("GET", `${path}/no-uuid`, 404, "eval_not_found", /^eval_run_id: no evaluation/),
+  badRead("DELETE", `${path}/no-uuid`, 404, "eval_not_found", /^eval_run_id: no evaluation/),
   badRead(
     "GET",
     `${path}/${unknownId}`,
