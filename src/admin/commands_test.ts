@@ -198,6 +198,7 @@ const unknownScope: [string[], RegExp][] = [
     [...create, "--models", "vendor-b/gpt-x", "vendor-b/gpt-x,openai/gpt-y"],
     /^--models: no model has the name 'vendor-b\/gpt-x,openai\/gpt-y'$/,
   ],
+  [[...create, "--models", "vendor-b/gpt-x vendor-b/gpt-y"], /^--models: no model has the name/],
   [["key", "create"], /--name is missing/],
   [["key", "create", "--name", "  "], /--name is missing/],
   [["key", "create", "--name", "x".repeat(201)], /--name: at most 200 characters/],

@@ -42,8 +42,8 @@ export async function createApiKey(
     throw new OptionError("scopes", `only keys of the first account may have ${adminScope}`);
   }
   for (const [index, model] of options.models.entries()) {
-    // After a vendor's label any name leads to a model, also a list with commas.
-    if (model.includes(",") || !await deps.isModel(account.id, model)) {
+    // After a vendor's label any name leads to a model, also a list with commas or spaces.
+    if (/[,\s]/.test(model) || !await deps.isModel(account.id, model)) {
       throw noModel(`models[${index}]`, model);
     }
   }
