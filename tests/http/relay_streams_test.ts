@@ -92,6 +92,18 @@ const endings: readonly BadEnding[] = [
     basis: "estimated",
   },
   {
+    name: "ended between the last CR and LF of an event",
+    script: begun([], async (exchange) => {
+      await exchange.write(words.join("").replaceAll("\n", "\r\n").slice(0, -1));
+      await exchange.end();
+    }),
+    seen: [words.join("").replaceAll("\n", "\r\n"), "\n"],
+    error: truncated,
+    status: "truncated",
+    finish: null,
+    basis: "estimated",
+  },
+  {
     name: "ended in the first bytes of an event, which are not passed on",
     script: begun(words, async (exchange) => {
       await exchange.write("dat");
@@ -189,6 +201,18 @@ const endings: readonly BadEnding[] = [
   {
     name: "ended in order after the finish reason, without usage and end marker",
     script: begun(streamEvents.slice(0, 4), (exchange) => exchange.end()),
+    seen: streamEvents.slice(0, 4),
+    error: undefined,
+    status: "completed",
+    finish: "stop",
+    basis: "estimated",
+  },
+  {
+    name: "ended in order after the finish reason, without its blank line",
+    script: begun([], async (exchange) => {
+      await exchange.write(streamEvents.slice(0, 4).join("").trimEnd());
+      await exchange.end();
+    }),
     seen: streamEvents.slice(0, 4),
     error: undefined,
     status: "completed",

@@ -54,7 +54,6 @@ export function* passThrough(
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   let start: StartEvent | undefined;
-  /** The vendor's stream ended before the blank line of the last event sent. */
   let isOpen = false;
   const { label } = target.vendor;
   return {
@@ -73,7 +72,7 @@ export function* passThrough(
         contentType: undefined,
         forward(original, { events, usageOnly, terminal }) {
           const event = stateless ? shownEvent(original, stateless) : original;
-          isOpen = !event.terminated;
+          isOpen = lacksBlankLine(event);
           start ??= events.find((one) => one.type === "start");
           if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
@@ -84,10 +83,10 @@ export function* passThrough(
         ...stateless || shown !== undefined ? {} : {
           forwardRun: (bytes, events) => ({ events, sent: bytes }),
         },
-        end: (rest) => ({ events: rest, sent: undefined }),
+        end: (rest) => ({ events: rest, sent: isOpen ? "\n\n" : undefined }),
         fail: (fault, nextSequence) => {
           const frame = dialect.errorFrame(fault, { body, start, nextSequence });
-          // Otherwise callers would read both as one event.
+          // Without a blank line, callers would read both as one event.
           return new TextEncoder().encode(isOpen ? `\n\n${frame}` : frame);
         },
       }),
@@ -97,6 +96,17 @@ export function* passThrough(
     retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
 }
+
+/**
+ * Whether the vendor's stream ended before the blank line of this event, or between the last CR and
+ * LF: most clients then drop the event. Where an end marker ends doesn't matter.
+ */
+function lacksBlankLine(event: SseEvent): boolean {
+  if (event.terminated && event.bytes.at(-1) !== carriageReturn) return false;
+  return event.data?.trim() !== "[DONE]";
+}
+
+const carriageReturn = 0x0d;
 
 function* passWhole(
   { dialect, stateless, shown }: {
