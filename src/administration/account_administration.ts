@@ -1,3 +1,4 @@
+import type { Audited } from "../audit/audit.ts";
 import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
@@ -9,7 +10,7 @@ import { type Administrator, noteBy } from "./administration.ts";
  * `Fault("already_exists")` if the name is taken.
  */
 export async function createAccount(
-  { accounts }: { accounts: Pick<AccountStore, "create" | "find"> },
+  { accounts }: { accounts: Pick<Audited<AccountStore>, "create" | "find"> },
   by: Administrator,
   text: string,
 ): Promise<Account> {
@@ -46,7 +47,7 @@ export interface LimitOptions {
  */
 export async function changeAccountLimits(
   { accounts, apiKeys, keysChanged }: {
-    accounts: Pick<AccountStore, "setTier">;
+    accounts: Pick<Audited<AccountStore>, "setTier">;
     apiKeys: Pick<ApiKeyStore, "list">;
     /** Is called with the keys that have other limits now. */
     keysChanged: (ids: readonly string[]) => void;

@@ -1,3 +1,4 @@
+import type { Audited } from "../audit/audit.ts";
 import { adminScope } from "../../contracts/kernel/contract.ts";
 import type { Clock } from "../base/clock.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -18,7 +19,7 @@ export type NewKeyOptions = Omit<NewApiKey, "id" | "accountId" | "prefix" | "has
 
 export interface KeyAdministrationDeps {
   accounts: Pick<AccountStore, "first">;
-  apiKeys: Pick<ApiKeyStore, "insert" | "change" | "revoke" | "findById">;
+  apiKeys: Pick<Audited<ApiKeyStore>, "insert" | "change" | "revoke" | "findById">;
   scopes: readonly string[];
   registry: Registry;
   clock: Clock;

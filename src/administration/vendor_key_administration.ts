@@ -1,3 +1,4 @@
+import type { Audited } from "../audit/audit.ts";
 import type { Account } from "../keys/account.ts";
 import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../keys/vendor_key.ts";
 import { Fault, messageOf, OptionError } from "../shared/fault.ts";
@@ -7,7 +8,7 @@ import { type Administrator, noteBy } from "./administration.ts";
 
 export interface VendorKeyAdministrationDeps {
   registry: Registry;
-  vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
+  vendorKeys: Pick<Audited<VendorKeyStore>, "set" | "remove" | "list">;
   /** Is called after a change, so that this process uses it at once. */
   vendorKeysChanged: () => Promise<void>;
 }

@@ -56,6 +56,29 @@ export interface AuditNote extends AuditEntry {
   at: Date;
 }
 
+type Entry = AuditNote | ((...about: never[]) => AuditNote);
+
+/**
+ * A store as the service uses it: calls that can have an audit entry must have one. (Tests call the
+ * store itself without.)
+ */
+export type Audited<Store> = {
+  [Name in keyof Store]: Store[Name] extends (...input: infer Input) => infer Result
+    ? (...input: WithEntry<Input>) => Result
+    : Store[Name];
+};
+
+type WithEntry<Input extends unknown[]> = number extends Input["length"] ? Input
+  : Input extends [] ? []
+  : Input extends [infer First, ...infer Rest] ? [Noted<First>, ...WithEntry<Rest>]
+  : Input extends [(infer First)?, ...infer Rest]
+    ? NonNullable<First> extends Entry ? [Exclude<First, undefined>, ...WithEntry<Rest>]
+    : [First?, ...WithEntry<Rest>]
+  : Input;
+
+type Noted<Options> = "audit" extends keyof Options ? Options & Required<Pick<Options, "audit">>
+  : Options;
+
 export interface AuditRow extends AuditEntry {
   id: bigint;
   at: Date;

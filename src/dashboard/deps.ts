@@ -3,7 +3,7 @@ import type { WebhookService } from "../webhooks/webhook_service.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AuditLog, AuditNote } from "../audit/audit.ts";
+import type { Audited, AuditLog, AuditNote } from "../audit/audit.ts";
 import type { KeyService } from "../keys/key_service.ts";
 import type { PeopleStore } from "../people/person.ts";
 import type { SessionStore } from "../people/session.ts";
@@ -51,7 +51,7 @@ export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   flushRecords: FlushRecords;
   cohorts: Pick<CohortStore, "list" | "readLatest" | "readModels">;
-  evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
+  evals: Pick<Audited<EvalStore>, "list" | "find" | "results" | "cancel">;
   /** Creates an evaluation. Throws faults that name the field. */
   createEval: (
     caller: EvalCaller,
@@ -64,8 +64,8 @@ export interface RecordDeps {
   principal: (keyId: string) => Promise<Principal | undefined>;
   /** Ids of the unified list's models, as far as they are known without asking a vendor. */
   knownModels: () => readonly string[];
-  exports: Pick<Exports, "hasBucket" | "list" | "start" | "ready" | "read" | "remove">;
-  deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
+  exports: Pick<Audited<Exports>, "hasBucket" | "list" | "start" | "ready" | "read" | "remove">;
+  deletions: Pick<Audited<Deletions>, "count" | "queue" | "find" | "list">;
   /** How long records are kept, as configured in the environment; undefined: forever. */
   retention: { payloadDays: number | undefined; usageDays: number | undefined };
   partitionsInUse: PartitionsInUse;
@@ -85,7 +85,7 @@ export interface InteractionDeps {
   costLines: (detail: InteractionDetail) => Promise<CostLines | undefined>;
   mediaSigner: Pick<MediaSigner, "sign">;
   exports: Pick<Exports, "write">;
-  deletions: Pick<Deletions, "erase">;
+  deletions: Pick<Audited<Deletions>, "erase">;
 }
 
 /** All dependencies of the dashboard. */
@@ -104,9 +104,9 @@ export interface DashboardDeps extends RecordDeps {
   allowedDomains: readonly string[];
   signIns: SignInStore;
   sessions: SessionStore;
-  people: PeopleStore;
+  people: Audited<PeopleStore>;
   audit: AuditLog;
-  keys: KeyService;
+  keys: Audited<KeyService>;
   /** Called with the ids of changed keys, so that this process applies the change at once. */
   keysChanged: (ids: readonly string[]) => void;
   scopes: readonly string[];
@@ -114,7 +114,7 @@ export interface DashboardDeps extends RecordDeps {
   vendorNames: VendorNames;
   /** Models that examples of a first call can name. */
   exampleModels: ExampleModels;
-  vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
+  vendorKeys: Pick<Audited<VendorKeyStore>, "set" | "remove" | "list">;
   vendorKeysChanged: () => Promise<void>;
   keyVendors: readonly KeyVendor[];
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;

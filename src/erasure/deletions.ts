@@ -102,7 +102,7 @@ export class Deletions {
   }
 
   /** Counts matching rows, including those of every call answered so far, without erasing any. */
-  async count(wanted: WantedDeletion): Promise<DeletionCounts> {
+  async count(wanted: Omit<WantedDeletion, "audit">): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
       await this.#deps.flushRecords({ ...noLimit, accountId: wanted.accountId });
       return await this.#deps.store.count(this.#request(wanted));

@@ -127,6 +127,6 @@ export interface PeopleStore {
     accountId: number,
     personId: string,
     audit?: MemberAudit,
-    revoked?: (key: { name: string; prefix: string }) => AuditNote,
+    revoked?: ((key: { name: string; prefix: string }) => AuditNote) | null,
   ): Promise<Removed | Refusal>;
 }

@@ -7,7 +7,8 @@ import { dataTables, selectorKinds, type Selectors, totalOf } from "../../erasur
 import { deletionBody } from "../../erasure/deletion_body.ts";
 import { deletionSelectors, erasureSelectors } from "../../erasure/deletion_scope.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { Deletions, WantedDeletion } from "../../erasure/deletions.ts";
+import type { Audited } from "../../audit/audit.ts";
+import type { Deletions } from "../../erasure/deletions.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Endpoints } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
@@ -17,7 +18,7 @@ import { jsonReply } from "../respond.ts";
 export function deletionRoutes(
   app: Endpoints,
   deps: {
-    deletions: Deletions;
+    deletions: Audited<Deletions>;
     idempotency: Idempotency;
     clock: Pick<Clock, "now">;
   },
@@ -64,15 +65,22 @@ export function deletionRoutes(
   });
 }
 
+type AuditedDeletion = Parameters<Audited<Deletions>["erase"]>[0];
 type DeletionAnswer = z.input<typeof contracts.deleteData.answer>;
 
-async function dryRun(deletions: Deletions, wanted: WantedDeletion): Promise<DeletionAnswer> {
+async function dryRun(
+  deletions: Audited<Deletions>,
+  wanted: AuditedDeletion,
+): Promise<DeletionAnswer> {
   const count = totalOf(await deletions.count(wanted));
   const message = `Dry run: ${rowsOf(count)} would be deleted. Nothing was.`;
   return { status: "success", deleted_count: count, message };
 }
 
-async function erase(deletions: Deletions, wanted: WantedDeletion): Promise<DeletionAnswer> {
+async function erase(
+  deletions: Audited<Deletions>,
+  wanted: AuditedDeletion,
+): Promise<DeletionAnswer> {
   const { deletionId, counts } = await deletions.erase(wanted);
   const count = totalOf(counts);
   const message = `${rowsOf(count)} deleted.`;
@@ -80,8 +88,8 @@ async function erase(deletions: Deletions, wanted: WantedDeletion): Promise<Dele
 }
 
 async function queue(
-  deletions: Deletions,
-  wanted: WantedDeletion,
+  deletions: Audited<Deletions>,
+  wanted: AuditedDeletion,
 ): Promise<z.input<typeof contracts.requestErasure.answer>> {
   const requestId = await deletions.queue(wanted);
   const path = `/api/v1/data/requests/${requestId}`;

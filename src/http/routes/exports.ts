@@ -1,7 +1,7 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { administratorBy, noteBy } from "../../administration/administration.ts";
-import type { AuditLog } from "../../audit/audit.ts";
+import type { Audited, AuditLog } from "../../audit/audit.ts";
 import type { Clock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
@@ -26,7 +26,7 @@ import { jsonReply } from "../respond.ts";
 export function exportRoutes(
   app: Endpoints,
   deps: {
-    exports: Exports;
+    exports: Audited<Exports>;
     flushRecords: FlushRecords;
     idempotency: Idempotency;
     audit: Pick<AuditLog, "record">;
@@ -83,7 +83,7 @@ export function exportRoutes(
 }
 
 async function startedReply(
-  exports: Exports,
+  exports: Audited<Exports>,
   caller: CallContext,
   { spec, delivery, ...more }:
     & { spec: ExportSpec; delivery: "job" | "bucket" }
@@ -127,7 +127,7 @@ function contentHeaders(format: ExportFormat): Record<string, string> {
 /** The file or the requested part of it. A file never changes once it is written. */
 async function fileReply(
   job: ExportJob,
-  exports: Exports,
+  exports: Audited<Exports>,
   header: (name: string) => string | undefined,
   requestId: string,
 ): Promise<Reply> {

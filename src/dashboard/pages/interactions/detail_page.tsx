@@ -62,13 +62,14 @@ export function interactionRoutes(app: Routes, ctx: PageContext): void {
     consequence: (call, { now }) => deletion(call, ctx.vendorNames, now),
     back: ({ transactionId }) => `${listPath}/${transactionId}`,
     async act({ transactionId }, request) {
-      const { deletionId } = await ctx.interactions.deletions.erase({
+      await ctx.interactions.deletions.erase({
         accountId: request.accountId,
         tables: dataTables,
         selectors: { transactionIds: [transactionId] },
         reason: "Deleted in the dashboard",
+        audit: (deletionId) =>
+          request.note("interaction.deleted", transactionId, `deletion ${deletionId}`),
       });
-      await request.record("interaction.deleted", transactionId, `deletion ${deletionId}`);
       const text = "The interaction and everything derived from it were deleted.";
       return { to: listPath, notice: { kind: "done", text } };
     },

@@ -108,7 +108,7 @@ async function remove(
     form.text("revoke_keys") === "yes"
       ? ({ name, prefix }) =>
         request.note("api_key.revoked", name, `${prefix}…, key of the removed person`)
-      : undefined,
+      : null,
   );
   if (typeof removed === "string") return refusal(removed);
   const { revokedKeyIds } = removed;
