@@ -3,7 +3,7 @@ import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { evalRequest } from "../../contracts/data/evals.ts";
 import type { Clock } from "../base/clock.ts";
 import { sha256Hex } from "../base/hash.ts";
-import type { AuditNote } from "../audit/audit.ts";
+import type { Audited, AuditNote } from "../audit/audit.ts";
 import type { EvalStore } from "./eval.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
@@ -23,7 +23,7 @@ export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" |
   routes: RouteTable;
   storedKeys: Pick<VendorKeyCache, "find">;
   flushRecords: FlushRecords;
-  evals: EvalStore;
+  evals: Audited<EvalStore>;
   /** Why a grader can't be used, undefined when it can. */
   graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
   wakeEvals: () => void;
@@ -45,7 +45,7 @@ export async function startEval(
   caller: EvalCaller,
   body: EvalRequest,
   bodyText: string,
-  audit?: AuditNote,
+  audit: AuditNote,
 ): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
   await checkModels(deps, caller, body);
   const { account, key } = caller.principal;
@@ -67,7 +67,7 @@ export async function startEval(
     sample: body.sample,
     requestId: caller.requestId,
     requestHash: sha256Hex(bodyText),
-    ...(audit ? { audit } : {}),
+    audit,
   });
   deps.wakeEvals();
   return created;

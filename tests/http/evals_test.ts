@@ -238,7 +238,7 @@ Deno.test("a limit takes the newest, or as many at random; nothing found is done
   assert.equal(early.total, 0);
 });
 
-Deno.test("a run that has not ended can be cancelled; one that has stays as it is", async () => {
+Deno.test("a run that has not ended can be cancelled, as the audit log says; one that has stays as it is", async () => {
   const slow = "Slowly now [slow:400]";
   const stored = await service().post("/chat/v1/chat/completions", {
     ...{ model: "vendor-b/gpt-4.1", user: "slow" },
@@ -254,6 +254,18 @@ Deno.test("a run that has not ended can be cancelled; one that has stays as it i
   await finished(service(), other);
   const done = await service().fetch(`${path}/${other}`, { method: "DELETE" });
   assert.equal((await done.json()).state, "done");
+  const { key } = await service().createKey("--name", "Reader", "--scope", "admin");
+  const log = await service().fetch("/api/v1/admin/audit?limit=20", {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const { data } = await log.json() as { data: Record<string, string>[] };
+  const acts = data.filter(({ action }) => action!.startsWith("eval.")).slice(0, 3);
+  assert.deepEqual(acts.map(({ action, subject }) => [action, subject]), [
+    ["eval.created", hello.model],
+    ["eval.cancelled", hello.model],
+    ["eval.created", hello.model],
+  ]);
+  for (const { actor } of acts) assert.match(actor!, /^API key '.+' \(dmt_\w+…\)$/);
 });
 
 Deno.test("another account's runs are not there, whatever is asked of them", async () => {

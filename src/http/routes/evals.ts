@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/data/evals.ts";
+import { administratorBy, noteBy } from "../../administration/administration.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { defined } from "../../base/defined.ts";
 import { parseExactly } from "../../base/exact_json.ts";
@@ -12,7 +13,12 @@ import {
   runCursor,
 } from "../../evals/eval_cursor.ts";
 import { Fault } from "../../shared/fault.ts";
-import { type CreateEvalDeps, permitEval, startEval } from "../../evals/create_eval.ts";
+import {
+  type CreateEvalDeps,
+  type EvalCaller,
+  permitEval,
+  startEval,
+} from "../../evals/create_eval.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
 import type { Endpoints } from "../bind.ts";
@@ -24,9 +30,13 @@ export function evalRoutes(
   app: Endpoints,
   deps: CreateEvalDeps & { idempotency: Idempotency },
 ): void {
+  const by = administratorBy(deps.clock);
+  const note = (caller: EvalCaller, action: string, name: string) =>
+    noteBy(by(caller), caller.principal.account.id, action, name);
   app.bind(contracts.createEval, ({ caller, body, bodyText }) => {
     const permit = () => void permitEval(deps.routes, caller, body);
-    const start = async () => accepted(await startEval(deps, caller, body, bodyText));
+    const act = note(caller, "eval.created", body.name ?? body.model);
+    const start = async () => accepted(await startEval(deps, caller, body, bodyText, act));
     return idempotent(deps.idempotency, { caller, bodyText, permit }, start);
   });
 
@@ -56,9 +66,12 @@ export function evalRoutes(
   });
 
   app.bind(contracts.cancelEval, async ({ caller, params }) => {
-    const run = await deps.evals.cancel(caller.principal.account.id, params.eval_run_id);
-    if (!run) throw notFound(params.eval_run_id);
-    return runBody(run);
+    const account = caller.principal.account.id;
+    const run = await deps.evals.find(account, params.eval_run_id);
+    const act = run && note(caller, "eval.cancelled", run.name ?? run.model);
+    const cancelled = act && await deps.evals.cancel(account, run.evalRunId, act);
+    if (!cancelled) throw notFound(params.eval_run_id);
+    return runBody(cancelled);
   });
 }
 
