@@ -1,5 +1,5 @@
 import type { CanonicalRequest, Loss } from "./canonical_request.ts";
-import { strictSchema } from "./function_schema.ts";
+import { schemaWithItems } from "./function_schema.ts";
 import { isRecord, type JsonRecord, mapMembers } from "./json.ts";
 import { inlineRefs, mapSchemas, SchemaBudget, SchemaRefs } from "./schema_refs.ts";
 import { loseSetting } from "./setting_losses.ts";
@@ -21,7 +21,7 @@ export function formatSchema(request: CanonicalRequest, losses: Loss[]): {
   if (format?.type !== "json-schema") return {};
   const plain = plainRoot(format.schema);
   const root = plain ?? asMember(inlined(format.schema, new SchemaBudget()));
-  const written = strictSchema(root, format.strict);
+  const written = schemaWithItems(root, format.strict);
   if (written.strict !== format.strict) loseSetting(request, "format", "hint", losses);
   return { ...written, unwrap: plain ? undefined : wrappedMember };
 }

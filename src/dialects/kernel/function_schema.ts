@@ -19,7 +19,7 @@ export function functionSchema(
   if (parameters === undefined) return defined({ strict });
   const { not: _, enum: __, const: ___, ...flat } = toolSchema(parameters, room, path);
   const schema = flat.properties === undefined ? { ...flat, properties: {} } : flat;
-  const written = strictSchema(schema, strict);
+  const written = schemaWithItems(schema, strict);
   if (written.strict !== strict) losses.push({ path: `${path}.strict`, weight: "hint" });
   return defined({ parameters: written.schema, strict: written.strict });
 }
@@ -29,7 +29,7 @@ export function functionSchema(
  * object is open or a property optional: Anthropic's strict schemas may have these, but OpenAI
  * refuses the call.
  */
-export function strictSchema(
+export function schemaWithItems(
   schema: JsonRecord,
   asked: boolean | undefined,
 ): { schema: JsonRecord; strict: boolean | undefined } {
