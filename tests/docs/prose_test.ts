@@ -71,6 +71,21 @@ Deno.test("every metric that a page names is one that the service has", () => {
   }
 });
 
+Deno.test("every metric of the service is in docs/monitoring.md", () => {
+  const page = Deno.readTextFileSync(`${root}docs/monitoring.md`);
+  const sources = filesBelow("src").filter((path) => /(?<!_test)\.tsx?$/.test(path));
+  const names = sources.flatMap((path) =>
+    [
+      ...Deno.readTextFileSync(root + path).matchAll(
+        /^ +(gateway_[a-z_]+): \{|"(gateway_[a-z_]+)"/gm,
+      ),
+    ]
+      .map(([, key, text]) => key ?? text!)
+  );
+  assert.ok(names.length > 30, `${names.length} metrics`);
+  for (const name of names) assert.match(page, new RegExp(`\\b${name}\\b`));
+});
+
 /** Files of the program's sources below a folder. */
 function filesBelow(folder: string): string[] {
   return [...Deno.readDirSync(root + folder)].flatMap(({ name, isDirectory }) => {
