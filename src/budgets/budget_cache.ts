@@ -2,32 +2,16 @@ import { ChangeFeed } from "../shared/change_feed.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Budget, BudgetChange, BudgetStore } from "./budget.ts";
 
-/**
- * All accounts' budgets in memory, so that calls need no database to find those that cover them.
- */
-export interface BudgetCache {
-  /**
-   * Returns the budgets that cover a call. Throws `store_unavailable` until the store was first
-   * read.
-   */
-  covering(call: BudgetedCaller): readonly Budget[];
-  find(id: string): Budget | undefined;
-  /** Reads what has changed in the store since the last refresh. */
-  refresh(): Promise<void>;
-  readonly size: number;
-}
-
 export interface BudgetedCaller {
   readonly accountId: number;
   readonly app: string | null;
   readonly userId: string | null;
 }
 
-export function createBudgetCache(store: Pick<BudgetStore, "changedSince">): BudgetCache {
-  return new CachedBudgets(store);
-}
-
-class CachedBudgets implements BudgetCache {
+/**
+ * All accounts' budgets in memory, so that calls need no database to find those that cover them.
+ */
+export class BudgetCache {
   readonly #feed: ChangeFeed<BudgetChange>;
   /** By account, kind and name. */
   #byScope = new Map<string, readonly Budget[]>();
@@ -44,6 +28,10 @@ class CachedBudgets implements BudgetCache {
     return this.#byId.size;
   }
 
+  /**
+   * Returns the budgets that cover a call. Throws `store_unavailable` until the store was first
+   * read.
+   */
   covering({ accountId, app, userId }: BudgetedCaller): readonly Budget[] {
     // It isn't known yet whether the account has a budget.
     if (!this.#feed.isRead) throw new Fault("store_unavailable");
@@ -58,6 +46,7 @@ class CachedBudgets implements BudgetCache {
     return this.#byId.get(id);
   }
 
+  /** Reads what has changed in the store since the last refresh. */
   refresh(): Promise<void> {
     return this.#feed.poll();
   }

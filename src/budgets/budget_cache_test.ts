@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { Budget, BudgetChange } from "./budget.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
-import { createBudgetCache } from "./budget_cache.ts";
+import { BudgetCache } from "./budget_cache.ts";
 
 function budget(id: string, name: string, more: Partial<Budget> = {}): Budget {
   const scope = { kind: "app", name } as const;
@@ -24,7 +24,7 @@ Deno.test("a budget covers the calls of its scope, from the change that sets it 
     [{ id: "shop", accountId: 1 }, budget("ann", "", { ...user("ann"), limitNanos: 2n })],
     [{ id: "theirs", accountId: 2 }],
   ];
-  const cache = createBudgetCache({
+  const cache = new BudgetCache({
     changedSince: () => Promise.resolve({ now: new Date(0), changes: looks.shift()! }),
   });
   const covering = (app: string | null, userId: string | null, accountId = 1) =>
@@ -51,7 +51,7 @@ Deno.test("after a long gap a budget that is not listed any more covers nothing"
     { minutes: 1 + removedMinutes, since: 0, changes: [] },
     { minutes: 1 + removedMinutes, since: null, changes: [budget("b", "shop")] },
   ];
-  const cache = createBudgetCache({
+  const cache = new BudgetCache({
     changedSince(since) {
       const { minutes, since: expected, changes } = looks.shift()!;
       assert.equal(since === null ? null : since.getTime() / 60_000, expected);

@@ -2,7 +2,7 @@
 import type { Database } from "../database/database.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
 import { type BudgetScope, oldestPeriod } from "./budget.ts";
-import { createBudgetCache } from "./budget_cache.ts";
+import { BudgetCache } from "./budget_cache.ts";
 import { createBudgetGauges } from "./budget_gauges.ts";
 import { type BudgetHoldsDeps, createBudgetHolds } from "./budget_holds.ts";
 import { createBudgetService } from "./budget_service.ts";
@@ -16,7 +16,7 @@ export function createBudgets(
 ) {
   const { clock, newId } = deps;
   const store = createBudgetStore(database);
-  const budgetCache = createBudgetCache(store);
+  const budgetCache = new BudgetCache(store);
   const budgetHolds = createBudgetHolds({
     ...{ ...deps, store, cache: budgetCache },
     shared: database.kind === "postgres",

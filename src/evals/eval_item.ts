@@ -27,7 +27,7 @@ import { broken, gradeText, requiresStoredAnswer, unknown, type Verdict } from "
 export interface EvalItemDeps extends EvalCallDeps {
   work: Pick<EvalWork, "stored" | "earlierCall" | "begin" | "countTry" | "countCalls">;
   dialects: Readonly<Record<string, Dialect>>;
-  graders: GradeThread;
+  graders: Pick<GradeThread, "grade" | "close">;
   media: MediaStore;
   log: Pick<Log, "warn">;
 }

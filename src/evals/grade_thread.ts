@@ -13,16 +13,6 @@ export type Graded =
   | { kind: "unusable"; reason: string }
   | { kind: "timeout" };
 
-export interface GradeThread {
-  /**
-   * Judges a text by a rule; without a text, checks whether the rule can be used at all. Calls with
-   * the same `key` run one at a time, and keys take turns.
-   */
-  grade(rule: CallersRule, text: string | null, key?: string): Promise<Graded>;
-  /** Ends the threads; pending calls resolve to `timeout`. */
-  close(): void;
-}
-
 /** Starting a thread and loading the validator doesn't count against a rule's time limit. */
 const startMs = 60_000;
 /** The thread enforces the limit itself; a thread that is this much later is ended. */
@@ -34,21 +24,21 @@ const threadsAtOnce = 2;
 const maxGradedChars = 1024 * 1024;
 
 /**
- * Creates the threads for callers' schemas and patterns. Each handles one question at a time, for
- * at most `limitMs`. A thread starts when it is first needed, and ends after a while without work.
+ * The threads for callers' schemas and patterns. Each handles one question at a time, for at most
+ * `limitMs`. A thread starts when it is first needed, and ends after a while without work.
  */
-export function createGradeThread(limitMs = 2_000): GradeThread {
-  return new Threads(limitMs);
-}
-
-class Threads implements GradeThread {
+export class GradeThread {
   readonly #turns = createFairQueue({ atOnce: threadsAtOnce, atOncePerKey: 1 });
   readonly #all = new Set<Thread>();
   readonly #free: Thread[] = [];
   #isClosed = false;
 
-  constructor(readonly limitMs: number) {}
+  constructor(readonly limitMs = 2_000) {}
 
+  /**
+   * Judges a text by a rule; without a text, checks whether the rule can be used at all. Calls with
+   * the same `key` run one at a time, and keys take turns.
+   */
   async grade(rule: CallersRule, text: string | null, key = ""): Promise<Graded> {
     if (text !== null && text.length > maxGradedChars) {
       return { kind: "unusable", reason: "the answer is longer than 1 MiB" };
@@ -56,6 +46,7 @@ class Threads implements GradeThread {
     return await this.#turns.run(key, () => this.#grade(rule, text));
   }
 
+  /** Ends the threads; pending calls resolve to `timeout`. */
   close(): void {
     this.#isClosed = true;
     for (const thread of this.#all) thread.end();

@@ -2,10 +2,10 @@ import assert from "@std/assert";
 import type { GreedySight } from "../../tests/support/greedy_grades.ts";
 import { runProgram } from "../../tests/support/process.ts";
 import type { CallersRule } from "./grade_protocol.ts";
-import { createGradeThread, type GradeThread } from "./grade_thread.ts";
+import { GradeThread } from "./grade_thread.ts";
 
 async function withThread(limitMs: number, test: (thread: GradeThread) => Promise<void>) {
-  const thread = createGradeThread(limitMs);
+  const thread = new GradeThread(limitMs);
   try {
     await test(thread);
   } finally {
@@ -143,7 +143,7 @@ Deno.test("a pattern or schema that would take for ever is ended, and the next o
 });
 
 Deno.test("a thread that is closed answers who still waits", async () => {
-  const thread = createGradeThread();
+  const thread = new GradeThread();
   const waiting = thread.grade({ type: "regex", pattern: "^(a+)+$" }, "a".repeat(40) + "!");
   thread.close();
   assert.equal((await waiting).kind, "timeout");

@@ -3,9 +3,8 @@ import type { Graded, GradeThread } from "./grade_thread.ts";
 import { gradeText, type PlainGrader, requiresStoredAnswer } from "./graders.ts";
 import { judgePrompt, readVerdict } from "./eval_judge.ts";
 
-const idle: GradeThread = {
+const idle: Pick<GradeThread, "grade"> = {
   grade: () => Promise.resolve({ kind: "timeout" }),
-  close() {},
 };
 
 const cases: readonly [PlainGrader, string, string | null, boolean | null][] = [

@@ -5,7 +5,7 @@ import type { AnalyticsReads, AnalyticsStore } from "../records/analytics_store.
 import { Fault, overLimit } from "../shared/fault.ts";
 import type { EvalRunDeps } from "./eval_run.ts";
 import { EvalRunner } from "./eval_runner.ts";
-import { createGradeThread } from "./grade_thread.ts";
+import { GradeThread } from "./grade_thread.ts";
 import { createEvals } from "./store/evals.ts";
 import { createEvalWork } from "./store/eval_work.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
@@ -25,7 +25,7 @@ export function createEvalServices(
   },
 ) {
   const { database, analyticsStore, fairAnalytics, processId, newId, ...runDeps } = deps;
-  const graders = createGradeThread();
+  const graders = new GradeThread();
   // One check per account at a time, so that its running evaluations wait for at most one of them.
   const intake = createFairQueue({
     atOnce: 4,

@@ -14,7 +14,7 @@ export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key"
   | undefined;
 
 export interface FrontDoorDeps {
-  admission: Admission;
+  admission: Pick<Admission, "enter" | "ended" | "pacePerSecond">;
   errorDialect: (path: string) => ErrorDialect;
   setTimer?: SetTimer;
   clock?: Pick<Clock, "monotonicMs">;

@@ -8,14 +8,10 @@ import { createFrontDoor } from "./front_door.ts";
 /** A front door before a service that has no room, at a pace of so many calls a second. */
 function fullHouse(pacePerSecond: number) {
   const { clock, later, ...timers } = bound(new FakeTimers());
-  const admission: Admission = {
+  const admission: Pick<Admission, "enter" | "ended" | "pacePerSecond"> = {
     enter: () => ({ retryAfterSeconds: 7 }),
     ended() {},
-    turned() {},
-    lag() {},
-    underWay: 0,
     pacePerSecond,
-    refused: 0,
   };
   const door = createFrontDoor({
     admission,

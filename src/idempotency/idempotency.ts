@@ -33,33 +33,6 @@ export interface IdempotentRequest extends RepeatableRequest {
   keepsNothing?: boolean;
 }
 
-/** Answers a repeated request with the stored answer of the first one (docs/calling.md). */
-export interface Idempotency {
-  /**
-   * Returns the stored answer of the same request, waits for one that is under way, or makes it
-   * with `run`. Only a completed answer with status 2xx and at most 16 MiB is stored. After any
-   * other answer, and when the first caller leaves one that doesn't go on without it, the id is
-   * free and one of the waiting requests runs. The first caller's bytes are passed on as they come;
-   * only the beginning of a call, for at most five seconds, and the end of its answer, for at most
-   * one, wait for the store. Throws `idempotency_conflict` when the id is in use for another body.
-   */
-  idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply>;
-  /** Renews claims, and stores the answers that the store has missed; a job for every 10 s. */
-  maintain(): Promise<void>;
-  /**
-   * Erases the answers of these calls and those that repeat their text, here and in the store;
-   * returns how many the store had.
-   */
-  erase(transactionIds: readonly string[]): Promise<number>;
-  /**
-   * Resolves when all answers are written and then all refunds made, each within five seconds; for
-   * the end of the process.
-   */
-  drain(): Promise<void>;
-  /** The number of answers that the store has not taken yet. */
-  readonly unsaved: number;
-}
-
 /**
  * A call whose request another process had already answered, found when its answer was to be
  * stored.
@@ -105,11 +78,8 @@ const holdMs = 1000;
 /** How long the end of the process may wait for answers, and then for refunds. */
 const longestDrainMs = 5000;
 
-export function createIdempotency(deps: IdempotencyDeps): Idempotency {
-  return new Gate(deps);
-}
-
-class Gate implements Idempotency {
+/** Answers a repeated request with the stored answer of the first one (docs/calling.md). */
+export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #memory: ReplayMemory;
   /** By key; one at a time for each. */
@@ -124,10 +94,19 @@ class Gate implements Idempotency {
     this.#memory = new ReplayMemory(deps.clock);
   }
 
+  /** The number of answers that the store has not taken yet. */
   get unsaved(): number {
     return this.#memory.unsaved().length;
   }
 
+  /**
+   * Returns the stored answer of the same request, waits for one that is under way, or makes it
+   * with `run`. Only a completed answer with status 2xx and at most 16 MiB is stored. After any
+   * other answer, and when the first caller leaves one that doesn't go on without it, the id is
+   * free and one of the waiting requests runs. The first caller's bytes are passed on as they come;
+   * only the beginning of a call, for at most five seconds, and the end of its answer, for at most
+   * one, wait for the store. Throws `idempotency_conflict` when the id is in use for another body.
+   */
   async idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply> {
     const id = replayIdOf(request);
     while (!request.signal.aborted) {
@@ -145,6 +124,7 @@ class Gate implements Idempotency {
     return leftReply;
   }
 
+  /** Renews claims, and stores the answers that the store has missed; a job for every 10 s. */
   async maintain(): Promise<void> {
     this.#memory.trim();
     const { store, setTimer } = this.#deps;
@@ -177,11 +157,19 @@ class Gate implements Idempotency {
     }
   }
 
+  /**
+   * Erases the answers of these calls and those that repeat their text, here and in the store;
+   * returns how many the store had.
+   */
   async erase(transactionIds: readonly string[]): Promise<number> {
     this.#memory.erase(new Set(transactionIds));
     return await this.#deps.store.erase(transactionIds);
   }
 
+  /**
+   * Resolves when all answers are written and then all refunds made, each within five seconds; for
+   * the end of the process.
+   */
   async drain(): Promise<void> {
     const { setTimer } = this.#deps;
     await within(longestDrainMs, this.#saveAll(), undefined, setTimer);

@@ -7,7 +7,7 @@ import type { AnalyticsStore } from "../records/analytics_store.ts";
 import type { FlushRecords } from "../records/flush_records.ts";
 import { isStoreAway, reasonOf } from "../shared/fault.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
-import { createIdempotency, type Duplicate } from "./idempotency.ts";
+import { type Duplicate, Idempotency } from "./idempotency.ts";
 import { createReplays } from "./store/replays.ts";
 
 export interface IdempotencyOptions {
@@ -30,7 +30,7 @@ export function createIdempotencyServices(options: IdempotencyOptions) {
   const { database, processId, clock, log, newId, isErased } = options;
   const store = createReplays(database, { processId });
   return {
-    idempotency: createIdempotency({
+    idempotency: new Idempotency({
       store,
       clock,
       newId,

@@ -4,33 +4,17 @@ import { Fault } from "../shared/fault.ts";
 import type { VendorKeyChange, VendorKeyStore } from "./vendor_key.ts";
 import type { Registry } from "../vendors/registry.ts";
 
-/**
- * All accounts' own vendor keys in memory, so that a call needs no database, whether its account
- * has stored a key or not.
- */
-export interface VendorKeyCache {
-  /**
-   * Returns the key that an account has stored for a vendor, or for the vendor whose keys it
-   * shares; undefined when there is none. Throws `store_unavailable` while nothing could be read
-   * yet, and `internal_error` for a key that doesn't open: going on without it would charge the
-   * credit that it was stored to spare.
-   */
-  find(accountId: number, vendorLabel: string): Promise<Secret | undefined>;
-  /** Reads what has changed in the store since the last refresh. */
-  refresh(): Promise<void>;
-}
-
 export interface VendorKeyCacheDeps {
   store: Pick<VendorKeyStore, "changedSince">;
   registry: Registry;
   log: Log;
 }
 
-export function createVendorKeyCache(deps: VendorKeyCacheDeps): VendorKeyCache {
-  return new CachedVendorKeys(deps);
-}
-
-class CachedVendorKeys implements VendorKeyCache {
+/**
+ * All accounts' own vendor keys in memory, so that a call needs no database, whether its account
+ * has stored a key or not.
+ */
+export class VendorKeyCache {
   readonly #changes = new Map<string, VendorKeyChange>();
   #since: Date | null = null;
   #masterKeyMatches = true;
@@ -38,6 +22,12 @@ class CachedVendorKeys implements VendorKeyCache {
 
   constructor(readonly deps: VendorKeyCacheDeps) {}
 
+  /**
+   * Returns the key that an account has stored for a vendor, or for the vendor whose keys it
+   * shares; undefined when there is none. Throws `store_unavailable` while nothing could be read
+   * yet, and `internal_error` for a key that doesn't open: going on without it would charge the
+   * credit that it was stored to spare.
+   */
   async find(accountId: number, vendorLabel: string): Promise<Secret | undefined> {
     if (this.#since === null) await this.#load();
     const label = this.deps.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
@@ -51,6 +41,7 @@ class CachedVendorKeys implements VendorKeyCache {
     });
   }
 
+  /** Reads what has changed in the store since the last refresh. */
   async refresh(): Promise<void> {
     const { now, masterKeyMatches, changes } = await this.deps.store.changedSince(this.#since);
     for (const change of changes) this.#take(change, masterKeyMatches);

@@ -5,7 +5,7 @@ import { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
 import type { VendorKeyChange, VendorKeyRead, VendorKeyState } from "./vendor_key.ts";
 import { createRegistry } from "../vendors/registry.ts";
-import { createVendorKeyCache } from "./vendor_key_cache.ts";
+import { VendorKeyCache } from "./vendor_key_cache.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -28,7 +28,7 @@ function setup() {
       return look;
     },
   };
-  const ring = createVendorKeyCache({
+  const ring = new VendorKeyCache({
     store,
     registry: createRegistry({}, []),
     log: createLog((line) => lines.push(line), () => clock.now()),

@@ -8,7 +8,7 @@ import { createKeyCache } from "./key_cache.ts";
 import { usableHashes } from "./store/api_keys.ts";
 import { createKeyChanges } from "./store/key_changes.ts";
 import type { VendorKeyStore } from "./vendor_key.ts";
-import { createVendorKeyCache } from "./vendor_key_cache.ts";
+import { VendorKeyCache } from "./vendor_key_cache.ts";
 
 export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }: {
   database: Database;
@@ -24,7 +24,7 @@ export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock
       clock,
       usableHashes: () => usableHashes(database),
     }),
-    storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),
+    storedKeys: new VendorKeyCache({ store: vendorKeys, registry, log }),
   };
 }
 

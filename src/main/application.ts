@@ -39,7 +39,7 @@ import type { Idempotency } from "../idempotency/idempotency.ts";
 import { createIdempotencyServices } from "../idempotency/wire.ts";
 import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
 import { operations } from "../media/operation_kinds.ts";
-import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
+import { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { createRateBuckets, endRateLeases } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
@@ -47,8 +47,7 @@ import { createThreadInsert } from "../records/store/write_thread.ts";
 import { createRecordServices, type RecordServices } from "../records/wire.ts";
 import { createStoredResponses } from "../relay/conversation/store/stored_responses.ts";
 import {
-  createStoredResponseCache,
-  type StoredResponseCache,
+  StoredResponseCache,
   waitsForOthers,
 } from "../relay/conversation/stored_response_cache.ts";
 import { createResponseCacheService } from "../response_cache/wire.ts";
@@ -63,7 +62,7 @@ import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
 import type { LoopWatch } from "../base/loop_watch.ts";
-import { type Admission, createAdmission } from "../overload/admission.ts";
+import { Admission } from "../overload/admission.ts";
 import { type LoopWork, watchLoad } from "./load.ts";
 import type { Question, QuestionTerms } from "../workers/channel.ts";
 import { noSiblings, onlySeat, type Siblings, type WorkerSeat } from "../workers/parent_link.ts";
@@ -169,7 +168,7 @@ export function createServices(
     rateLimiter: access.rateLimiter,
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
-  const admission = createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
+  const admission = new Admission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
     ...{ admission, records, exports, journal, clock, lines, families: telemetry.callFamilies },
     gauges: [
@@ -256,7 +255,7 @@ function createAccess(
   return {
     keys: createKeyCaches({ database, apiKeys, vendorKeys, registry, clock, log }),
     credit: createCredit({ database, ledger, processId, leaseSeconds, clock, log, newId }),
-    rateLimiter: createRateLimiter({
+    rateLimiter: new RateLimiter({
       ...{ store, clock, newId, pause, processId },
       leaseMs: leaseSeconds * 1000,
     }),
@@ -312,7 +311,7 @@ function createRecording(
     vendorLabel,
   });
   const { flushRecords } = records;
-  const storedResponses = createStoredResponseCache({
+  const storedResponses = new StoredResponseCache({
     ...{ store: createStoredResponses(database), clock, isErased },
     waits: database.kind === "embedded" ? [] : waitsForOthers({
       isShared: (accountId) => rateLimiter.isShared(accountId),

@@ -19,7 +19,7 @@ import { readTranscript } from "../records/transcript.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
 import { modelsOf } from "../routing/route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
-import { createLabelUsage } from "../usage/label_usage.ts";
+import { LabelUsage } from "../usage/label_usage.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
 import type { Services } from "./application.ts";
@@ -79,7 +79,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     overview: {
       refusals: services,
       usage,
-      labels: createLabelUsage({ rows: labelRows, storedSteps: usage.storedSteps, labelSums }),
+      labels: new LabelUsage({ rows: labelRows, storedSteps: usage.storedSteps, labelSums }),
       flushRecords: records.flushRecords,
       credit: (accountId) => credit.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),

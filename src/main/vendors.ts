@@ -6,7 +6,7 @@ import { bundledPrices, createPrices, type Prices } from "../pricing/table/price
 import { parsePricesFile } from "../pricing/table/prices_file.ts";
 import { createRouting, type RoutingServices } from "../routing/wire.ts";
 import { messageOf } from "../shared/fault.ts";
-import { createCatalogue } from "../vendors/catalogue.ts";
+import { Catalogue } from "../vendors/catalogue.ts";
 import { createLearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import { createRegistry, type Registry } from "../vendors/registry.ts";
 import { createUpstream } from "../vendors/upstream.ts";
@@ -30,7 +30,7 @@ export function createVendors(config: Config, clock: Clock) {
     maxAnswerBytes,
     maxConnectionsPerHost: config.callsInFlightMax,
   });
-  const catalogue = createCatalogue({ clock, upstream, prices });
+  const catalogue = new Catalogue({ clock, upstream, prices });
   return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints({ clock }) };
 }
 

@@ -2,25 +2,6 @@ import type { Clock } from "../base/clock.ts";
 import { type Link, LinkedSet } from "../base/linked_set.ts";
 import { Pace } from "./pace.ts";
 
-/** Decides which calls may begin while the service can't serve them all. */
-export interface Admission {
-  /**
-   * Runs `begin`, at once or after other calls. The call counts as under way until `ended`, after
-   * which it no longer begins. If there is no room for it, returns when to retry.
-   */
-  enter(who: string, call: object, begin: () => void): Overloaded | undefined;
-  ended(call: object): void;
-  /** The call enters its next part: it starts or stops waiting for its caller or its vendor. */
-  turned(call: object): void;
-  /** Reports how late the event loop was just now; to be called some twenty times a second. */
-  lag(ms: number): void;
-  readonly underWay: number;
-  /** Estimate of the calls that get their turn per second; never 0. */
-  readonly pacePerSecond: number;
-  /** Calls that were refused so far. */
-  readonly refused: number;
-}
-
 /** The call was refused. */
 export interface Overloaded {
   /** Estimate of when all calls in line before it will have had their turn. */
@@ -31,18 +12,6 @@ export interface AdmissionOptions {
   /** Max calls under way at once; one account may have a quarter of what the others leave. */
   maxUnderWay: number;
   clock: Pick<Clock, "monotonicMs">;
-}
-
-/**
- * Limits the calls under way and, while the process is overloaded, the calls that it works on at
- * once: each of these waits for all others, so more of them would make every call slower without
- * completing more. Further calls wait in line before any work is done for them, accounts taking
- * turns, as long as the pace of the last seconds promises each its turn soon. An account may have
- * under way a third of what then remains free: a quarter of the whole if it is alone, and always
- * something for the next account.
- */
-export function createAdmission(options: AdmissionOptions): Admission {
-  return new Gatekeeper(options);
 }
 
 /**
@@ -83,7 +52,15 @@ interface AtWork {
   readonly sinceMs: number;
 }
 
-class Gatekeeper implements Admission {
+/**
+ * Decides which calls may begin. Limits the calls under way and, while the process is overloaded,
+ * the calls that it works on at once: each of these waits for all others, so more of them would
+ * make every call slower without completing more. Further calls wait in line before any work is
+ * done for them, accounts taking turns, as long as the pace of the last seconds promises each its
+ * turn soon. An account may have under way a third of what then remains free: a quarter of the
+ * whole if it is alone, and always something for the next account.
+ */
+export class Admission {
   readonly #options: AdmissionOptions;
   readonly #calls = new WeakMap<object, Call>();
   #size = 0;
@@ -96,6 +73,7 @@ class Gatekeeper implements Admission {
   readonly #atWork = new LinkedSet<AtWork>();
   #lagMs = 0;
   #busyUntilMs = -Infinity;
+  /** Calls that were refused so far. */
   refused = 0;
 
   constructor(options: AdmissionOptions) {
@@ -107,10 +85,15 @@ class Gatekeeper implements Admission {
     return this.#size;
   }
 
+  /** Estimate of the calls that get their turn per second; never 0. */
   get pacePerSecond(): number {
     return this.#pace.perSecond;
   }
 
+  /**
+   * Runs `begin`, at once or after other calls. The call counts as under way until `ended`, after
+   * which it no longer begins. If there is no room for it, returns when to retry.
+   */
   enter(who: string, call: object, begin: () => void): Overloaded | undefined {
     const underWay = this.#underWay.get(who) ?? 0;
     const isFull = underWay >= (this.#options.maxUnderWay - this.#size) / 3;
@@ -153,6 +136,7 @@ class Gatekeeper implements Admission {
     this.#next();
   }
 
+  /** The call enters its next part: it starts or stops waiting for its caller or its vendor. */
   turned(call: object): void {
     const entered = this.#calls.get(call);
     if (entered?.isInLine === false) this.#works(entered);
@@ -164,6 +148,7 @@ class Gatekeeper implements Admission {
     call.atWork = isAtWork ? this.#atWork.add({ call, sinceMs: this.#nowMs() }) : undefined;
   }
 
+  /** Reports how late the event loop was just now; to be called some twenty times a second. */
   lag(ms: number): void {
     this.#lagMs = Math.max(ms, this.#lagMs * 0.8);
     if (ms > maxLagMs || this.#inLine > 0) this.#busyUntilMs = this.#nowMs() + busyForMs;

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import { createAdmission } from "./admission.ts";
+import { Admission } from "./admission.ts";
 
 function admissionOf(maxUnderWay = 100_000) {
   const clock = new FakeClock();
-  const admission = createAdmission({ maxUnderWay, clock });
+  const admission = new Admission({ maxUnderWay, clock });
   const begun: string[] = [];
   const enter = (who: string) => {
     const call = {};
@@ -140,7 +140,7 @@ function simulate(plan: {
   readonly pace: (second: number) => number;
 }) {
   const clock = new FakeClock();
-  const admission = createAdmission({ maxUnderWay: 4_096, clock });
+  const admission = new Admission({ maxUnderWay: 4_096, clock });
   const working: { call: object; again: () => void }[] = [];
   const coming: { atMs: number; come: () => void }[] = [];
   const seen: { who: string; atMs: number; waitedMs?: number; retrySeconds?: number }[] = [];

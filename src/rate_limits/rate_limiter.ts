@@ -15,21 +15,6 @@ import {
   unitsPerToken,
 } from "./rate_limit.ts";
 
-/** Counts the requests of accounts, exactly, across all processes that share the store. */
-export interface RateLimiter {
-  /**
-   * Takes a token; for busy accounts without asking the database. Throws `store_unavailable` when
-   * the store is away and this process holds no share of the account's rate.
-   */
-  take(account: RateLimits & { id: number }): Promise<RateDecision>;
-  /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
-  tick(): Promise<void>;
-  /** Whether another process may have answered a call of the account within the last hour. */
-  isShared(accountId: number): Promise<boolean>;
-  /** Gives everything back, within five seconds; for the end of the process. */
-  close(): Promise<void>;
-}
-
 interface RateLimiterDeps {
   store: RateStore;
   clock: Clock;
@@ -52,10 +37,6 @@ const maxWaitMs = 3_000;
 /** Max requests of one account that wait for such a token. */
 const maxPaused = 10;
 
-export function createRateLimiter(deps: RateLimiterDeps): RateLimiter {
-  return new LeasingLimiter(deps);
-}
-
 /** This process's contact to the database, shared by its accounts. */
 interface Contact {
   /** The prefix of all names of this process, those of earlier runs included. */
@@ -65,7 +46,8 @@ interface Contact {
   isDown: boolean;
 }
 
-class LeasingLimiter implements RateLimiter {
+/** Counts the requests of accounts, exactly, across all processes that share the store. */
+export class RateLimiter {
   readonly #deps: RateLimiterDeps;
   readonly #contact: Contact;
   readonly #accounts = new LeaseQueues<number, TokenQueue>();
@@ -78,11 +60,16 @@ class LeasingLimiter implements RateLimiter {
     this.#contact = { ownNames, process: ownNames + deps.newId(), isDown: false };
   }
 
+  /**
+   * Takes a token; for busy accounts without asking the database. Throws `store_unavailable` when
+   * the store is away and this process holds no share of the account's rate.
+   */
   take(account: RateLimits & { id: number }): Promise<RateDecision> {
     const create = () => new TokenQueue(account, this.#deps, this.#contact);
     return this.#accounts.of(account.id, create).take(account);
   }
 
+  /** Reports and gives back idle tokens; to be run every `beatMs`. Throws when the store is away. */
   async tick(): Promise<void> {
     if (this.#accounts.size === 0) return;
     try {
@@ -106,7 +93,10 @@ class LeasingLimiter implements RateLimiter {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Leases that can't be given back end by themselves. */
+  /**
+   * Gives everything back, within five seconds; for the end of the process. Leases that can't be
+   * given back end by themselves.
+   */
   async close(): Promise<void> {
     await within(longestCloseMs, this.#returnAll(), undefined, this.#deps.setTimer);
   }
@@ -119,6 +109,7 @@ class LeasingLimiter implements RateLimiter {
     await this.#deps.store.leave(this.#contact.ownNames).catch(() => {});
   }
 
+  /** Whether another process may have answered a call of the account within the last hour. */
   isShared(accountId: number): Promise<boolean> {
     return this.#deps.store.isShared(accountId, this.#contact.ownNames);
   }

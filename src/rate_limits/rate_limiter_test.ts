@@ -5,7 +5,7 @@ import { settleDown } from "../../tests/support/repeats.ts";
 import { MemoryBucket, startProcess, type StoreMood } from "../../tests/support/rate_world.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Bucket, fullBucket, type Heartbeat, leaseFrom } from "./rate_bucket.ts";
-import { createRateLimiter } from "./rate_limiter.ts";
+import { RateLimiter } from "./rate_limiter.ts";
 import { RateLease } from "./rate_lease.ts";
 import { leaving, type RateStore, unitsPerToken } from "./rate_limit.ts";
 
@@ -138,7 +138,7 @@ Deno.test("heartbeats go on, and the process ends, while the store hangs at a bu
   const store = new MemoryBucket(free, () => clock.now().getTime()).store(() => "there");
   let hangs = false;
   let beats = 0;
-  const limiter = createRateLimiter({
+  const limiter = new RateLimiter({
     ...{ clock, newId: () => crypto.randomUUID(), leaseMs: 150_000, setTimer: timers.later },
     processId: "p",
     pause: () => Promise.resolve(),
@@ -203,7 +203,7 @@ Deno.test("just after the store went away ten requests wait for a token, and the
   const pauses: number[] = [];
   const over = Promise.withResolvers<void>();
   const pause = (ms: number) => (pauses.push(ms), over.promise);
-  const limiter = createRateLimiter({
+  const limiter = new RateLimiter({
     ...{ store: bucket.store(() => at.mood), clock, newId: () => crypto.randomUUID(), pause },
     ...{ leaseMs: 150_000, processId: "a" },
   });

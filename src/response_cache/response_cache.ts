@@ -10,22 +10,6 @@ import type {
   StoredCachedAnswer,
 } from "./cached_answer.ts";
 
-/** Answers of earlier calls, for equal calls of the same account (docs/calling.md). */
-export interface ResponseCache {
-  /**
-   * Finds the answer to a call. Of concurrent equal calls one misses and asks the vendor; the
-   * others wait for its answer, and if there is none, one of them misses in its place. While the
-   * store can't be reached nothing is found.
-   */
-  find(query: CacheQuery): Promise<CacheFinding>;
-  /** Removes the answers that a call of the account made. */
-  forget(accountId: number, transactionId: string): Promise<void>;
-  /** Removes expired answers, and those beyond the limits of an account; a background job. */
-  sweep(): Promise<void>;
-  /** Waits until nothing is being written, at most five seconds; for the end of the process. */
-  drain(): Promise<void>;
-}
-
 export type CacheFinding =
   | { readonly state: "hit"; readonly answer: StoredCachedAnswer }
   /** The call asks the vendor, and reports the outcome to `fill`. */
@@ -61,10 +45,6 @@ const longestDrainMs = 5000;
 /** An account is trimmed once this much was written for it, and by the background job. */
 const trimBytes = 32 * 1024 * 1024;
 const trimAnswers = 1000;
-
-export function createResponseCache(deps: ResponseCacheDeps): ResponseCache {
-  return new SingleFlightCache(deps);
-}
 
 /** The outcome of a call that asked the vendor, for the calls that wait for its answer. */
 type FlightEnd =
@@ -103,7 +83,8 @@ interface Reads {
   isStale: boolean;
 }
 
-class SingleFlightCache implements ResponseCache {
+/** Answers of earlier calls, for equal calls of the same account (docs/calling.md). */
+export class ResponseCache {
   readonly #deps: ResponseCacheDeps;
   readonly #flights = new Map<string, Flight>();
   readonly #reads = new Map<string, Reads>();
@@ -115,6 +96,11 @@ class SingleFlightCache implements ResponseCache {
     this.#deps = deps;
   }
 
+  /**
+   * Finds the answer to a call. Of concurrent equal calls one misses and asks the vendor; the
+   * others wait for its answer, and if there is none, one of them misses in its place. While the
+   * store can't be reached nothing is found.
+   */
   async find(query: CacheQuery): Promise<CacheFinding> {
     while (!query.signal.aborted) {
       const end = await this.#awaitFlight(query);
@@ -132,15 +118,18 @@ class SingleFlightCache implements ResponseCache {
     return { state: "left" };
   }
 
+  /** Removes the answers that a call of the account made. */
   async forget(accountId: number, transactionId: string): Promise<void> {
     await this.#deps.store.remove(accountId, transactionId);
   }
 
+  /** Removes expired answers, and those beyond the limits of an account; a background job. */
   async sweep(): Promise<void> {
     await this.#deps.store.sweep();
     for (const accountId of [...this.#written.keys()]) await this.#trim(accountId);
   }
 
+  /** Waits until nothing is being written, at most five seconds; for the end of the process. */
   async drain(): Promise<void> {
     await within(longestDrainMs, this.#allWritten(), undefined, this.#deps.setTimer);
   }

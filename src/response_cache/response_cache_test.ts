@@ -7,7 +7,7 @@ import type {
   CacheQuery,
   StoredCachedAnswer,
 } from "./cached_answer.ts";
-import { type CacheFill, type CacheFinding, createResponseCache } from "./response_cache.ts";
+import { type CacheFill, type CacheFinding, ResponseCache } from "./response_cache.ts";
 
 const call = {
   accountId: 1,
@@ -81,7 +81,7 @@ function setUp(isErased = () => false) {
   const store = new FakeAnswers();
   const timers = new FakeTimers();
   const warned: string[] = [];
-  const cache = createResponseCache({
+  const cache = new ResponseCache({
     store,
     isErased,
     setTimer: timers.later,

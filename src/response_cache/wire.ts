@@ -2,7 +2,7 @@ import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
-import { createResponseCache, type ResponseCache } from "./response_cache.ts";
+import { ResponseCache } from "./response_cache.ts";
 import { createCachedAnswers } from "./store/cached_answers.ts";
 
 export function createResponseCacheService({ database, isErased, log }: {
@@ -11,7 +11,7 @@ export function createResponseCacheService({ database, isErased, log }: {
   isErased: (call: SelectableCall) => boolean;
   log: Log;
 }): ResponseCache {
-  return createResponseCache({
+  return new ResponseCache({
     store: createCachedAnswers(database),
     ...{ isErased, log, setTimer: systemSetTimer },
   });

@@ -5,27 +5,18 @@ import type { RealModels } from "./real_models.ts";
 import type { ListedVirtualModel, Route, VirtualRoutes } from "./route.ts";
 import { type VirtualModelChange, type VirtualModelStore, virtualRoute } from "./virtual_model.ts";
 
-/** All accounts' virtual models in memory, so that calls need no database. */
-export interface VirtualModelCache extends VirtualRoutes {
-  /** Reads what has changed in the store since the last refresh. */
-  refresh(): Promise<void>;
-}
-
 export interface VirtualModelCacheDeps {
   store: Pick<VirtualModelStore, "changedSince">;
   models: RealModels;
   log: Pick<Log, "warn">;
 }
 
-export function createVirtualModelCache(deps: VirtualModelCacheDeps): VirtualModelCache {
-  return new CachedVirtualModels(deps);
-}
-
 interface CachedModel extends ListedVirtualModel {
   readonly route: Route | "no-targets";
 }
 
-class CachedVirtualModels implements VirtualModelCache {
+/** All accounts' virtual models in memory, so that calls need no database. */
+export class VirtualModelCache implements VirtualRoutes {
   readonly #deps: VirtualModelCacheDeps;
   readonly #feed: ChangeFeed<VirtualModelChange>;
   #byAccount = new Map<number, Map<string, CachedModel>>();
@@ -50,6 +41,7 @@ class CachedVirtualModels implements VirtualModelCache {
     return [...this.#byAccount.get(accountId)?.values() ?? []];
   }
 
+  /** Reads what has changed in the store since the last refresh. */
   refresh(): Promise<void> {
     return this.#feed.poll();
   }

@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import { createRealModels } from "./real_models.ts";
 import type { VirtualModelChange, VirtualModelDefinition } from "./virtual_model.ts";
-import { createVirtualModelCache } from "./virtual_model_cache.ts";
+import { VirtualModelCache } from "./virtual_model_cache.ts";
 
 const to = (model: string): VirtualModelDefinition => ({
   targets: [{ model, weight: 1 }],
@@ -16,7 +16,7 @@ function setup() {
   const asked: (Date | null)[] = [];
   const warnings: string[] = [];
   const gates: Promise<void>[] = [];
-  const cache = createVirtualModelCache({
+  const cache = new VirtualModelCache({
     models: createRealModels({ registry: createRegistry({}, []), prices: { rows: () => [] } }),
     log: { warn: (line) => void warnings.push(line) },
     store: {

@@ -8,7 +8,7 @@ import { openModelsFile } from "./models_file.ts";
 import { createRealModels } from "./real_models.ts";
 import { createRouteTable } from "./route.ts";
 import { createVirtualModelStore } from "./store/virtual_models.ts";
-import { createVirtualModelCache } from "./virtual_model_cache.ts";
+import { VirtualModelCache } from "./virtual_model_cache.ts";
 import { createVirtualModels } from "./virtual_models.ts";
 
 /** Reads `MODELS_FILE` (`modelsPath`). Throws an Error of one line that names the field. */
@@ -22,7 +22,7 @@ export function createRouting({ database, registry, prices, modelsPath, log }: {
   const models = createRealModels({ registry, prices });
   const modelsFile = openModelsFile({ path: modelsPath, models, log });
   const store = createVirtualModelStore(database);
-  const virtualModelCache = createVirtualModelCache({ store, models, log });
+  const virtualModelCache = new VirtualModelCache({ store, models, log });
   return {
     routes: createRouteTable({ models, virtual: [virtualModelCache, modelsFile] }),
     virtualModels: createVirtualModels({

@@ -12,7 +12,7 @@ import type { LabelSumStore } from "./label_sums.ts";
 import { halvesOf, rankSums, recordSums } from "./packed_step.ts";
 import { HeldTotals, type RankTotals } from "./held_totals.ts";
 import { type HeldSums, ShownValues } from "./shown_values.ts";
-import type { UsageQuery, UsageValue } from "./usage_sums.ts";
+import type { UsageQuery } from "./usage_sums.ts";
 import { ValueSlots } from "./value_slots.ts";
 
 /** Reads rows of calls. Implemented in `src/records/store/label_days.ts`. */
@@ -23,18 +23,6 @@ export interface LabelRows {
 
 /** The most values of one day; sums by label leave out the others, which are the cheapest. */
 export const maxValuesADay = 20_000;
-
-export interface LabelUsage {
-  /**
-   * Returns up to `limit` values of a label, sorted by cost, then by calls; `all` is the number of
-   * all its values. Erased calls don't count.
-   */
-  values(
-    query: UsageQuery,
-    label: UsageLabel,
-    limit: number,
-  ): Promise<{ values: UsageValue[]; all: number }>;
-}
 
 /** Steps that one statement reads from the calls: other work gets its turn in between. */
 const stepsAtOnce = { hour: 7 * 24, day: 7 };
@@ -53,17 +41,6 @@ export interface LabelUsageDeps {
   maxBytes?: number;
 }
 
-/**
- * Builds the sums by label. The sums that rank values are held in memory, together with the state
- * of the calls that they are of. Calls that are written, erased or repriced later change the state,
- * and the step is read again: a past step from the stored sums, others from the calls. The newest
- * day is held by hours, so that a new call makes one hour be read again. Names and the other sums
- * are read only for the values that are shown.
- */
-export function createLabelUsage(deps: LabelUsageDeps): LabelUsage {
-  return new HeldUsage(deps, deps.maxBytes ?? maxHeldBytes);
-}
-
 interface HeldStep {
   step: HeldSums;
   state: string;
@@ -71,18 +48,30 @@ interface HeldStep {
   bytes: number;
 }
 
-class HeldUsage implements LabelUsage {
+/**
+ * The sums by label. The sums that rank values are held in memory, together with the state of the
+ * calls that they are of. Calls that are written, erased or repriced later change the state, and
+ * the step is read again: a past step from the stored sums, others from the calls. The newest day
+ * is held by hours, so that a new call makes one hour be read again. Names and the other sums are
+ * read only for the values that are shown.
+ */
+export class LabelUsage {
   /** In the order of reading, the oldest first. */
   readonly #steps = new Map<string, HeldStep>();
   readonly #slots = new Map<string, ValueSlots>();
   readonly #totals = new Map<ValueSlots, HeldTotals>();
   #bytes = 0;
 
-  constructor(
-    readonly deps: Pick<LabelUsageDeps, "rows" | "storedSteps" | "labelSums">,
-    readonly maxBytes: number,
-  ) {}
+  readonly #maxBytes: number;
 
+  constructor(readonly deps: LabelUsageDeps) {
+    this.#maxBytes = deps.maxBytes ?? maxHeldBytes;
+  }
+
+  /**
+   * Returns up to `limit` values of a label, sorted by cost, then by calls; `all` is the number of
+   * all its values. Erased calls don't count.
+   */
   async values(query: UsageQuery, label: UsageLabel, limit: number) {
     const group = `${query.accountId} ${label}`;
     const slots = this.#slots.getOrInsertComputed(group, () => new ValueSlots());
@@ -232,7 +221,7 @@ class HeldUsage implements LabelUsage {
         this.#totals.delete(slots);
       }
       const oldest = this.#steps.keys().next().value;
-      if (oldest === undefined || bytes <= this.maxBytes) return;
+      if (oldest === undefined || bytes <= this.#maxBytes) return;
       this.#forget(oldest);
     }
   }

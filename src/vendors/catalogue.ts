@@ -21,21 +21,6 @@ export interface ListedModel {
   raw: JsonRecord;
 }
 
-/** The model lists of the vendors, read at most every five minutes. */
-export interface Catalogue {
-  /** Throws `Fault` when the vendor can't be asked and no list of it is cached. */
-  models(vendor: Vendor): Promise<readonly ListedModel[]>;
-  /**
-   * Asks for the list now, with a key that is not the service's. The result isn't cached, since it
-   * may name models of the key's owner. Throws `Fault`.
-   */
-  modelsWith(vendor: Vendor, key: Secret): Promise<readonly ListedModel[]>;
-  /**
-   * Asks the vendor for its list, for health checks; a result under ten seconds old is used again.
-   */
-  probe(vendor: Vendor): Promise<Probe>;
-}
-
 /** How a vendor answered when asked for its list. */
 export interface Probe {
   checkedAt: Date;
@@ -71,17 +56,14 @@ const maxPages = 20;
 const maxListBytes = 16 * 1024 * 1024;
 const maxListValues = 250_000;
 
-export function createCatalogue(deps: CatalogueDeps): Catalogue {
-  return new RememberedLists(deps);
-}
-
 interface CatalogueDeps {
   clock: Clock;
   upstream: Upstream;
   prices: Prices;
 }
 
-class RememberedLists implements Catalogue {
+/** The model lists of the vendors, read at most every five minutes. */
+export class Catalogue {
   readonly #deps: CatalogueDeps;
   readonly #entries = new Map<string, Entry>();
 
@@ -89,6 +71,7 @@ class RememberedLists implements Catalogue {
     this.#deps = deps;
   }
 
+  /** Throws `Fault` when the vendor can't be asked and no list of it is cached. */
   async models(vendor: Vendor): Promise<readonly ListedModel[]> {
     const entry = this.#entryOf(vendor);
     if (this.#nowMs() - entry.readAtMs > freshMs) {
@@ -99,6 +82,10 @@ class RememberedLists implements Catalogue {
     return entry.models ?? [];
   }
 
+  /**
+   * Asks for the list now, with a key that is not the service's. The result isn't cached, since it
+   * may name models of the key's owner. Throws `Fault`.
+   */
   async modelsWith(vendor: Vendor, key: Secret): Promise<readonly ListedModel[]> {
     try {
       return await readListWith(this.#deps.upstream, vendor, key);
@@ -109,6 +96,9 @@ class RememberedLists implements Catalogue {
     }
   }
 
+  /**
+   * Asks the vendor for its list, for health checks; a result under ten seconds old is used again.
+   */
   probe(vendor: Vendor): Promise<Probe> {
     return this.#recent(vendor, this.#entryOf(vendor));
   }

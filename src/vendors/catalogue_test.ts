@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import { createCatalogue } from "./catalogue.ts";
+import { Catalogue } from "./catalogue.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import { createRegistry, type Vendor } from "./registry.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "./upstream.ts";
@@ -70,7 +70,7 @@ function setup() {
     rows: () => [],
     learn: (label, rows) => void learned.push([label, rows]),
   };
-  const catalogue = createCatalogue({ clock, upstream, prices });
+  const catalogue = new Catalogue({ clock, upstream, prices });
   const ids = async (name = "vendor-b") =>
     (await catalogue.models(vendor(name))).map(({ id }) => id);
   const faultOf = async (name = "vendor-b") => {

@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { Hono } from "hono";
 import { createAdaptorServer } from "@hono/node-server";
 import http from "node:http";
-import { createAdmission } from "../../src/overload/admission.ts";
+import { Admission } from "../../src/overload/admission.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { createFrontDoor } from "../../src/http/front_door.ts";
 import { startSimulatedService, type TestService } from "../support/service.ts";
@@ -130,7 +130,7 @@ Deno.test("a work that blocks the event loop is named in log and metric", async 
 });
 
 Deno.test("the front door lets an answer through untouched, and counts its end", async () => {
-  const admission = createAdmission({ maxUnderWay: 100, clock: systemClock });
+  const admission = new Admission({ maxUnderWay: 100, clock: systemClock });
   const door = createFrontDoor({ admission, errorDialect: () => "service" });
   const app = new Hono();
   app.get("/api", (context) => context.text(String(admission.underWay)));

@@ -5,7 +5,7 @@ import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts
 import { eraseCalls } from "../../src/records/store/erase.ts";
 import { createLabelRows } from "../../src/records/store/label_days.ts";
 import { createRecords } from "../../src/records/store/records.ts";
-import { createLabelUsage, type LabelRows } from "../../src/usage/label_usage.ts";
+import { type LabelRows, LabelUsage } from "../../src/usage/label_usage.ts";
 import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
 import { readRecord, recordBytes } from "../../src/usage/packed_step.ts";
 import { createLabelSums, createLabelSumWriter } from "../../src/usage/store/label_sums.ts";
@@ -41,7 +41,7 @@ async function followHistory(database: Database, bounds: { maxBytes?: number }) 
   const rows = createLabelRows(database);
   const counted: LabelRows = { read: (...args) => (statements++, rows.read(...args)) };
   const usage = createUsageSums(database);
-  const labels = createLabelUsage({
+  const labels = new LabelUsage({
     ...{ rows: counted, storedSteps: usage.storedSteps, labelSums: createLabelSums(database) },
     ...bounds,
   });
@@ -114,7 +114,7 @@ eachDatabase("a call has one hour of the newest day read again", async (database
     },
   };
   const { storedSteps } = createUsageSums(database);
-  const labels = createLabelUsage({
+  const labels = new LabelUsage({
     rows: counted,
     storedSteps,
     labelSums: createLabelSums(database),
@@ -163,7 +163,7 @@ eachDatabase("the first look after a start adds up the present hour alone", asyn
   const look = async () => {
     const rows = createLabelRows(database);
     const { storedSteps } = createUsageSums(database);
-    const labels = createLabelUsage({
+    const labels = new LabelUsage({
       ...{ storedSteps, labelSums: createLabelSums(database) },
       rows: {
         read: (query, label) => {
@@ -226,7 +226,7 @@ eachDatabase("sums of many values, such as a download's, are those of few", asyn
   const users = 600;
   const accountId = await manyUsers(database, users);
   const ask = async (limit: number) => {
-    const labels = createLabelUsage({
+    const labels = new LabelUsage({
       storedSteps: createUsageSums(database).storedSteps,
       labelSums: createLabelSums(database),
       rows: { read: () => Promise.reject(new Error("rows are read")) },
@@ -255,7 +255,7 @@ eachDatabase(
     const toErase = ["user 299", "user 298", "user 297"];
     let rowsRead = 0;
     const rows = createLabelRows(database);
-    const labels = createLabelUsage({
+    const labels = new LabelUsage({
       storedSteps: createUsageSums(database).storedSteps,
       rows: { read: (...args) => (rowsRead++, rows.read(...args)) },
       labelSums: {

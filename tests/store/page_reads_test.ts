@@ -26,7 +26,7 @@ import {
 import { createLabelRows } from "../../src/records/store/label_days.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
-import { createLabelUsage } from "../../src/usage/label_usage.ts";
+import { LabelUsage } from "../../src/usage/label_usage.ts";
 import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
 import { createLabelSums, createLabelSumWriter } from "../../src/usage/store/label_sums.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
@@ -49,7 +49,7 @@ function storesOn(database: Database) {
   const analytics = createAnalyticsReads(database);
   const usage = createUsageSums(database);
   const newLabels = () =>
-    createLabelUsage({
+    new LabelUsage({
       labelSums: createLabelSums(database),
       rows: createLabelRows(database),
       storedSteps: usage.storedSteps,

@@ -6,7 +6,7 @@ import { changeAccountLimits } from "../../src/administration/account_administra
 import { tierLimits } from "../../src/keys/account.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { graceMs } from "../../src/rate_limits/rate_limit.ts";
-import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
+import { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createRateBuckets, endRateLeases } from "../../src/rate_limits/store/rate_buckets.ts";
@@ -84,15 +84,16 @@ onPostgres("the same in real time, by the clock of the database", async (databas
   const limiters: RateLimiter[] = [];
   for (const name of ["p1", "p2", "p3"]) {
     let ids = 0;
-    const { createRateLimiter } = await import("../../src/rate_limits/rate_limiter.ts");
-    limiters.push(createRateLimiter({
-      store: createRateBuckets(await open()),
-      clock: systemClock,
-      newId: () => `${name}-${++ids}`,
-      leaseMs: 150_000,
-      processId: name,
-      pause: () => Promise.resolve(),
-    }));
+    limiters.push(
+      new RateLimiter({
+        store: createRateBuckets(await open()),
+        clock: systemClock,
+        newId: () => `${name}-${++ids}`,
+        leaseMs: 150_000,
+        processId: name,
+        pause: () => Promise.resolve(),
+      }),
+    );
   }
   const startedMs = performance.now();
   const decisions = await Promise.all(

@@ -4,7 +4,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { vendorKeyCommands, type VendorKeyDeps } from "../../src/admin/vendor_key_commands.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
-import { createVendorKeyCache } from "../../src/keys/vendor_key_cache.ts";
+import { VendorKeyCache } from "../../src/keys/vendor_key_cache.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/open.ts";
@@ -67,7 +67,7 @@ async function processOf(said: Said, database: Database, dataDir: string, master
 function partsOf(database: Database, holder: MasterKeySource, log: Log) {
   const registry = createRegistry({}, []);
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(holder));
-  const ring = createVendorKeyCache({ store: vendorKeys, registry, log });
+  const ring = new VendorKeyCache({ store: vendorKeys, registry, log });
   const accounts = createAccounts(database);
   const vendorKeysChanged = () => ring.refresh();
   const clock = systemClock;

@@ -11,7 +11,7 @@ import type { RateDecision } from "../../src/rate_limits/rate_limit.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
 import { EvalRunner } from "../../src/evals/eval_runner.ts";
-import { createGradeThread } from "../../src/evals/grade_thread.ts";
+import { GradeThread } from "../../src/evals/grade_thread.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createEvals } from "../../src/evals/store/evals.ts";
@@ -122,7 +122,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
         dialects: { chat, responses, messages, generate },
         media: createMedia(database),
         work: createEvalWork(database, { workerId: crypto.randomUUID(), analytics }),
-        graders: createGradeThread(),
+        graders: new GradeThread(),
       });
       runners.push(runner);
       return runner;

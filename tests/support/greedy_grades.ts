@@ -1,5 +1,5 @@
 import type { CallersRule } from "../../src/evals/grade_protocol.ts";
-import { createGradeThread } from "../../src/evals/grade_thread.ts";
+import { GradeThread } from "../../src/evals/grade_thread.ts";
 
 /** The output of this program, which runs graders that try to take much memory. */
 export interface GreedySight {
@@ -22,7 +22,7 @@ const greedy: readonly [CallersRule, string][] = [
   [{ type: "regex", pattern: "(?:a|b|ab)*(?:\\p{L}*)*$" }, `${"a".repeat(1e6)}!`],
 ];
 
-const thread = createGradeThread(1_500);
+const thread = new GradeThread(1_500);
 await thread.grade({ type: "json_schema", schema: true }, "1");
 const before = Deno.memoryUsage().rss;
 let maxBytes = 0;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/base/clock.ts";
-import { createRateLimiter, type RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
+import { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import {
   type Bucket,
@@ -67,7 +67,7 @@ export function startProcess(
   start = name,
 ): { name: string; limiter: RateLimiter } {
   let ids = 0;
-  const limiter = createRateLimiter({
+  const limiter = new RateLimiter({
     store,
     clock,
     newId: () => `${start}-${++ids}`,

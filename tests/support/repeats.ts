@@ -1,9 +1,8 @@
 import type { ReplayStore } from "../../src/idempotency/request_fingerprint.ts";
 import type { CallTrace } from "../../src/relay/call_context.ts";
 import {
-  createIdempotency,
   type Duplicate,
-  type Idempotency,
+  Idempotency,
   type IdempotencyDeps,
   type IdempotentRequest,
 } from "../../src/idempotency/idempotency.ts";
@@ -17,7 +16,7 @@ import { FakeTimers } from "./fake_timers.ts";
 import { FakeReplays } from "./replay_store.ts";
 
 /** The idempotency of one process, with the duplicates and warnings that it reported. */
-export interface TestProcess extends Idempotency {
+export interface TestProcess extends Pick<Idempotency, keyof Idempotency> {
   readonly duplicates: Duplicate[];
   readonly complaints: string[];
 }
@@ -32,7 +31,7 @@ export function testProcess(
   const duplicates: Duplicate[] = [];
   const complaints: string[] = [];
   const note = (message: string) => void complaints.push(message);
-  const gate = createIdempotency({
+  const gate = new Idempotency({
     newId: () => crypto.randomUUID(),
     setTimer: realLater,
     log: { warn: note, error: note },

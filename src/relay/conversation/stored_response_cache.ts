@@ -11,17 +11,6 @@ import type {
 } from "../../shared/stored_response.ts";
 import type { SelectableCall } from "../../shared/interaction.ts";
 
-/**
- * Stored answers as calls see them. A new answer is in memory, since its row may not be written
- * when the next turn comes; everything else is in the store.
- */
-export interface StoredResponseCache extends StoredResponseStore {
-  /** Takes what a call stores, unless the call was erased. */
-  remember(interaction: SettledCall): void;
-  /** Forgets the text of these calls, in later responses too. */
-  forget(transactionIds: readonly string[]): void;
-}
-
 /** Long enough for a slow write; short, since another process may delete the response. */
 const rememberMs = 5_000;
 /** The most UTF-16 units that are remembered. */
@@ -70,10 +59,6 @@ export function waitsForOthers({ isShared, flushOthers, pause, setTimer }: {
   return [written, ...pauses];
 }
 
-export function createStoredResponseCache(deps: StoredResponseCacheDeps): StoredResponseCache {
-  return new CachedResponses(deps);
-}
-
 interface Remembered {
   value: StoredResponse | RetainedReasoning;
   /** The calls whose text it holds. */
@@ -82,7 +67,11 @@ interface Remembered {
   chars: number;
 }
 
-class CachedResponses implements StoredResponseCache {
+/**
+ * Stored answers as calls see them. A new answer is in memory, since its row may not be written
+ * when the next turn comes; everything else is in the store.
+ */
+export class StoredResponseCache implements StoredResponseStore {
   readonly #store: StoredResponseStore;
   readonly #clock: StoredResponseCacheDeps["clock"];
   readonly #isErased: StoredResponseCacheDeps["isErased"];
@@ -102,6 +91,7 @@ class CachedResponses implements StoredResponseCache {
     this.#waits = waits;
   }
 
+  /** Takes what a call stores, unless the call was erased. */
   remember(interaction: SettledCall): void {
     // At every call: those that retain nothing may be all that follow.
     this.#forgetOld();
@@ -122,6 +112,7 @@ class CachedResponses implements StoredResponseCache {
     this.#forgetOld();
   }
 
+  /** Forgets the text of these calls, in later responses too. */
   forget(transactionIds: readonly string[]): void {
     for (const id of transactionIds) this.#gone.add(id);
     for (const [key, { sources }] of this.#entries) {

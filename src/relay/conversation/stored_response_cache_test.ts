@@ -8,7 +8,7 @@ import type {
 import { heldBytes } from "../../../tests/support/held_bytes.ts";
 import { interactionRow } from "../../../tests/support/interaction_row.ts";
 import { Fault } from "../../shared/fault.ts";
-import { createStoredResponseCache, type Wait, waitsForOthers } from "./stored_response_cache.ts";
+import { StoredResponseCache, type Wait, waitsForOthers } from "./stored_response_cache.ts";
 
 const response: StoredResponseFields = {
   responseId: "resp_1",
@@ -36,7 +36,7 @@ function setUp(more: { waits?: Wait[] } = {}) {
   const clock = new FakeClock();
   const erased = new Set<string>();
   const isErased = ({ transactionId }: { transactionId: string }) => erased.has(transactionId);
-  const memory = createStoredResponseCache({ store, clock, isErased, ...more });
+  const memory = new StoredResponseCache({ store, clock, isErased, ...more });
   return { asked, clock, erased, memory };
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { systemClock } from "../../../src/base/clock.ts";
 import { systemSetTimer } from "../../../src/base/deadline.ts";
-import { createAdmission } from "../../../src/overload/admission.ts";
+import { Admission } from "../../../src/overload/admission.ts";
 import { openTestListener } from "../../support/listener.ts";
 
 declare const gc: (() => void) | undefined;
@@ -10,7 +10,7 @@ declare const gc: (() => void) | undefined;
  * Answers each request at the next tick, as calls pass here: behind the admission, with a deadline,
  * and with 12 KB that live as long as the request. Prints its port, then what V8 says of collections.
  */
-const admission = createAdmission({ maxUnderWay: 1_000, clock: systemClock });
+const admission = new Admission({ maxUnderWay: 1_000, clock: systemClock });
 const waiting: (() => void)[] = [];
 setInterval(() => waiting.splice(0, 24).forEach((answer) => answer()), 5);
 
