@@ -7,22 +7,6 @@ import type { ChangeList, Held, KeyChangeStore } from "./key_changes.ts";
 import { hashKey, looksLikeKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** Verified keys in memory, so that a call with a known key needs no database. */
-export interface KeyCache {
-  /**
-   * Returns whose key this is. Throws `invalid_api_key`, or `store_unavailable` for an unseen key.
-   * `isLimited` is called before the store would be: a caller that has sent too many wrong keys
-   * gets no more look-ups of its own, and its unseen keys are checked against a list of all keys
-   * instead, which is read once a second at most. So a flood costs the store nothing, and nobody
-   * else behind the same address is refused for it.
-   */
-  verify(value: string, isLimited?: () => boolean): Promise<Principal>;
-  /** Forgets keys whose rows have changed; the next call with such a key reads it again. */
-  evict(ids: readonly string[]): void;
-  /** Reads again what is in memory and has changed in the store since the last refresh. */
-  refresh(): Promise<void>;
-}
-
 /** Cap on remembered keys; the oldest entries are dropped first. */
 const maxKnown = 50_000;
 /** A made-up key is looked up in the database once in this time. */
@@ -35,15 +19,14 @@ const usableMs = 1000;
 
 type CachedStore = Pick<ApiKeyStore, "findByHash"> & KeyChangeStore;
 
-export function createKeyCache(deps: {
+interface KeyCacheDeps {
   store: CachedStore;
   clock: Clock;
   usableHashes?: () => Promise<readonly string[]>;
-}): KeyCache {
-  return new CachedKeys(deps.store, deps.clock, deps.usableHashes);
 }
 
-class CachedKeys implements KeyCache {
+/** Verified keys in memory, so that a call with a known key needs no database. */
+export class KeyCache {
   readonly #principals = new Map<string, Principal>();
   readonly #hashById = new Map<string, string>();
   readonly #unknown = new Map<string, number>();
@@ -59,19 +42,29 @@ class CachedKeys implements KeyCache {
 
   #usable: { hashes: Promise<ReadonlySet<string>>; untilMs: number } | undefined;
 
-  constructor(
-    readonly store: CachedStore,
-    readonly clock: Clock,
-    readonly usableHashes: (() => Promise<readonly string[]>) | undefined,
-  ) {}
+  readonly #deps: KeyCacheDeps;
 
+  constructor(deps: KeyCacheDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns whose key this is. Throws `invalid_api_key`, or `store_unavailable` for an unseen key.
+   * `isLimited` is called before the store would be: a caller that has sent too many wrong keys
+   * gets no more look-ups of its own, and its unseen keys are checked against a list of all keys
+   * instead, which is read once a second at most. So a flood costs the store nothing, and nobody
+   * else behind the same address is refused for it.
+   */
   async verify(value: string, isLimited: () => boolean = () => false): Promise<Principal> {
     if (!looksLikeKey(value)) throw new Fault("invalid_api_key");
     const principal = await this.#find(hashKey(value), isLimited);
-    if (!principal || !usable(principal, this.clock.now())) throw new Fault("invalid_api_key");
+    if (!principal || !usable(principal, this.#deps.clock.now())) {
+      throw new Fault("invalid_api_key");
+    }
     return principal;
   }
 
+  /** Forgets keys whose rows have changed; the next call with such a key reads it again. */
   evict(ids: readonly string[]): void {
     if (ids.length === 0) return;
     this.#epoch++;
@@ -82,9 +75,10 @@ class CachedKeys implements KeyCache {
     }
   }
 
+  /** Reads again what is in memory and has changed in the store since the last refresh. */
   async refresh(): Promise<void> {
     const since = this.#since;
-    const { now, keys, accounts } = await this.store.changedSince(since);
+    const { now, keys, accounts } = await this.#deps.store.changedSince(since);
     if (since !== null) {
       await this.#refreshKeys(keys, since);
       await this.#refreshAccounts(accounts, since);
@@ -104,7 +98,7 @@ class CachedKeys implements KeyCache {
     const cached = ids.filter((id) => this.#hashById.has(id));
     for (const held of heldChunks(cached, this.#keyTimes)) {
       const before = this.#epoch;
-      const changed = await this.store.changedKeys(held, since);
+      const changed = await this.#deps.store.changedKeys(held, since);
       const isLatest = before === this.#epoch;
       const hashes = changed.map(({ principal }) => this.#hashById.get(principal.key.id));
       this.evict(changed.map(({ principal }) => principal.key.id));
@@ -127,7 +121,7 @@ class CachedKeys implements KeyCache {
     for (const id of this.#accountTimes.keys()) if (!cached.has(id)) this.#accountTimes.delete(id);
     const found = new Map<number, { account: Account; changedAt: Date }>();
     for (const held of heldChunks(ids, this.#accountTimes)) {
-      for (const one of await this.store.changedAccounts(held, since)) {
+      for (const one of await this.#deps.store.changedAccounts(held, since)) {
         found.set(one.account.id, one);
       }
     }
@@ -157,9 +151,13 @@ class CachedKeys implements KeyCache {
     const principal = this.#principals.get(hash);
     if (principal) return principal;
     const missedMs = this.#unknown.get(hash);
-    if (missedMs !== undefined && this.clock.monotonicMs() - missedMs < unknownMs) return undefined;
+    if (missedMs !== undefined && this.#deps.clock.monotonicMs() - missedMs < unknownMs) {
+      return undefined;
+    }
     let one = this.#pending.get(hash);
-    if (!one && this.usableHashes && isLimited()) return this.#findListed(hash, this.usableHashes);
+    if (!one && this.#deps.usableHashes && isLimited()) {
+      return this.#findListed(hash, this.#deps.usableHashes);
+    }
     if (!one) {
       one = this.#lookUp(hash).finally(() => this.#pending.delete(hash));
       this.#pending.set(hash, one);
@@ -171,15 +169,15 @@ class CachedKeys implements KeyCache {
     hash: string,
     read: () => Promise<readonly string[]>,
   ): Promise<Principal | undefined> {
-    const startMs = this.clock.monotonicMs();
+    const startMs = this.#deps.clock.monotonicMs();
     if (!this.#usable || this.#usable.untilMs <= startMs) {
       const usable = { hashes: read().then((all) => new Set(all)), untilMs: Infinity };
       this.#usable = usable;
       const done = (keepMs: number) => {
-        usable.untilMs = this.clock.monotonicMs() + keepMs;
+        usable.untilMs = this.#deps.clock.monotonicMs() + keepMs;
       };
       usable.hashes.then(
-        () => done(Math.max(usableMs, 20 * (this.clock.monotonicMs() - startMs))),
+        () => done(Math.max(usableMs, 20 * (this.#deps.clock.monotonicMs() - startMs))),
         () => done(usableMs),
       );
     }
@@ -190,7 +188,7 @@ class CachedKeys implements KeyCache {
   async #lookUp(hash: string): Promise<Principal | undefined> {
     for (;;) {
       const before = this.#epoch;
-      const principal = await this.store.findByHash(hash);
+      const principal = await this.#deps.store.findByHash(hash);
       if (before !== this.#epoch) continue;
       if (principal) this.#remember(hash, principal);
       else this.#forget(hash);
@@ -211,7 +209,7 @@ class CachedKeys implements KeyCache {
   }
 
   #forget(hash: string): void {
-    this.#unknown.set(hash, this.clock.monotonicMs());
+    this.#unknown.set(hash, this.#deps.clock.monotonicMs());
     evictOldest(this.#unknown, maxUnknown);
   }
 }

@@ -4,7 +4,7 @@ import type { Account } from "./account.ts";
 import type { ApiKey, Principal } from "./api_key.ts";
 import { mintKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
-import { createKeyCache } from "./key_cache.ts";
+import { KeyCache } from "./key_cache.ts";
 import { type ChangeList, type Held, type KeyChanges, maxListedChanges } from "./key_changes.ts";
 
 const clockOfKeys = new FakeClock();
@@ -94,7 +94,7 @@ class FakeStore {
 function setup() {
   const clock = new FakeClock();
   const store = new FakeStore(clock);
-  const ring = createKeyCache({ store, clock });
+  const ring = new KeyCache({ store, clock });
   const codeOf = (value: string) =>
     ring.verify(value).then(() => "ok", (thrown) => thrown instanceof Fault ? thrown.code : thrown);
   const add = (more: Partial<ApiKey> = {}) => {
@@ -408,7 +408,7 @@ Deno.test("a flood of wrong keys from a limited address costs the store a look a
   const clock = new FakeClock();
   const store = new FakeStore(clock);
   let lists = 0;
-  const ring = createKeyCache({
+  const ring = new KeyCache({
     store,
     clock,
     usableHashes: () => Promise.resolve((lists++, [...store.rows.keys()])),

@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { ApiKeyStore } from "./api_key.ts";
-import { createKeyCache } from "./key_cache.ts";
+import { KeyCache } from "./key_cache.ts";
 import { usableHashes } from "./store/api_keys.ts";
 import { createKeyChanges } from "./store/key_changes.ts";
 import type { VendorKeyStore } from "./vendor_key.ts";
@@ -19,7 +19,7 @@ export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock
   log: Log;
 }) {
   return {
-    keyCache: createKeyCache({
+    keyCache: new KeyCache({
       store: { ...createKeyChanges(database), findByHash: apiKeys.findByHash },
       clock,
       usableHashes: () => usableHashes(database),

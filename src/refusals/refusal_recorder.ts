@@ -4,16 +4,11 @@ import type { Log } from "../base/log.ts";
 import { ownText } from "../base/own_text.ts";
 import type { RefusalCount, RefusalStore, RefusedRequest } from "./refusal.ts";
 
-/** Records refused requests without waiting for the database. */
-export interface RefusalRecorder {
-  /** Never throws and never waits. */
-  note(refusal: RefusedRequest): void;
-  /** Writes what waits. Rejects if the store does; what waits then goes on waiting. */
-  flush(): Promise<void>;
-  /** Writes what waits, within five seconds; for the end of the process. */
-  close(): Promise<void>;
-  /** Refused requests that wait to be written. */
-  readonly waiting: number;
+interface RefusalRecorderDeps {
+  store: Pick<RefusalStore, "add">;
+  clock: Pick<Clock, "monotonicMs">;
+  log: Log;
+  setTimer?: SetTimer;
 }
 
 /**
@@ -34,20 +29,6 @@ const maxModel = 120;
 /** How long a locked count may keep the process from ending. */
 const longestCloseMs = 5_000;
 
-/**
- * Holds refused requests between the answer and the database: lists and counts in memory, bounded
- * by account, written in batches by a background job. A process that is killed loses those of its
- * last second.
- */
-export function createRefusalRecorder({ store, clock, log, setTimer = systemSetTimer }: {
-  store: Pick<RefusalStore, "add">;
-  clock: Pick<Clock, "monotonicMs">;
-  log: Log;
-  setTimer?: SetTimer;
-}): RefusalRecorder {
-  return new Recorder(store, clock, log, setTimer);
-}
-
 interface Allowance {
   tokens: number;
   atMs: number;
@@ -56,24 +37,29 @@ interface Allowance {
   kinds: Set<string>;
 }
 
-class Recorder implements RefusalRecorder {
+/**
+ * Records refused requests without waiting for the database: lists and counts them in memory,
+ * bounded by account, and writes them in batches by a background job. A process that is killed
+ * loses those of its last second.
+ */
+export class RefusalRecorder {
   #rows: RefusedRequest[] = [];
   #counts = new Map<string, RefusalCount>();
   #flushing: Promise<void> | undefined;
   #lost = 0;
   readonly #allowances = new Map<number, Allowance>();
+  readonly #deps: RefusalRecorderDeps;
 
-  constructor(
-    readonly store: Pick<RefusalStore, "add">,
-    readonly clock: Pick<Clock, "monotonicMs">,
-    readonly log: Log,
-    readonly setTimer: SetTimer,
-  ) {}
+  constructor(deps: RefusalRecorderDeps) {
+    this.#deps = deps;
+  }
 
+  /** Refused requests that wait to be written. */
   get waiting(): number {
     return this.#rows.length + this.#counts.size;
   }
 
+  /** Never throws and never waits. */
   note(refusal: RefusedRequest): void {
     const bounded: RefusedRequest = {
       ...refusal,
@@ -87,7 +73,10 @@ class Recorder implements RefusalRecorder {
     if (this.#rows.length < maxRows) this.#rows.push(bounded);
   }
 
-  /** One write at a time; a flush that is requested meanwhile also writes what waits after it. */
+  /**
+   * Writes what waits. Rejects if the store does; what waits then goes on waiting. One write at a
+   * time; a flush that is requested meanwhile also writes what waits after it.
+   */
   async flush(): Promise<void> {
     await this.#flushing;
     if (this.waiting === 0) return;
@@ -95,22 +84,28 @@ class Recorder implements RefusalRecorder {
     await this.#flushing;
   }
 
+  /** Writes what waits, within five seconds; for the end of the process. */
   async close(): Promise<void> {
-    await within(longestCloseMs, this.flush().catch(() => {}), undefined, this.setTimer);
+    await within(
+      longestCloseMs,
+      this.flush().catch(() => {}),
+      undefined,
+      this.#deps.setTimer ?? systemSetTimer,
+    );
   }
 
   async #write(): Promise<void> {
     const [rows, counts] = [this.#rows, [...this.#counts.values()]];
     [this.#rows, this.#counts] = [[], new Map()];
     if (this.#lost > 0) {
-      this.log.warn("refused calls were not counted: the database was unavailable", {
+      this.#deps.log.warn("refused calls were not counted: the database was unavailable", {
         calls: this.#lost,
       });
       this.#lost = 0;
     }
     let left: ReadonlyMap<number, unknown>;
     try {
-      left = await this.store.add(rows, counts);
+      left = await this.#deps.store.add(rows, counts);
     } catch (thrown) {
       this.#putBack(rows, counts);
       throw thrown;
@@ -146,7 +141,7 @@ class Recorder implements RefusalRecorder {
   }
 
   #allowanceOf(accountId: number): Allowance {
-    const nowMs = this.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     const hourMs = Math.floor(nowMs / 3_600_000);
     const existing = this.#allowances.get(accountId);
     if (existing) {

@@ -3,7 +3,7 @@ import v8 from "node:v8";
 import vm from "node:vm";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import type { RefusedRequest } from "./refusal.ts";
-import { createRefusalRecorder } from "./refusal_recorder.ts";
+import { RefusalRecorder } from "./refusal_recorder.ts";
 
 const mebibyte = 1024 * 1024;
 const log = { info() {}, warn() {}, error() {} };
@@ -21,7 +21,7 @@ const refused: RefusedRequest = {
 
 Deno.test("a store that hangs at a count holds up the end of the process for five seconds at most", async () => {
   const timers = new FakeTimers();
-  const recorder = createRefusalRecorder({
+  const recorder = new RefusalRecorder({
     ...{ clock: timers.clock, log, setTimer: timers.later },
     store: { add: () => new Promise(() => {}) },
   });
@@ -34,7 +34,7 @@ Deno.test("a store that hangs at a count holds up the end of the process for fiv
 Deno.test("refusals that wait for the database hold little of a model's name of megabytes", async () => {
   v8.setFlagsFromString("--expose-gc");
   const gc: () => void = vm.runInNewContext("gc");
-  const recorder = createRefusalRecorder({
+  const recorder = new RefusalRecorder({
     store: { add: () => Promise.reject(new Error("the database is away")) },
     clock: { monotonicMs: () => 0 },
     log,

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { refusalDays } from "./refusal.ts";
-import { createRefusalRecorder } from "./refusal_recorder.ts";
+import { RefusalRecorder } from "./refusal_recorder.ts";
 import { createRefusalStore } from "./store/refusals.ts";
 
 export function createRefusals(
@@ -11,7 +11,7 @@ export function createRefusals(
   const refusalStore = createRefusalStore(database);
   const daysMs = refusalDays * 24 * 3_600_000;
   return {
-    refusalRecorder: createRefusalRecorder({ store: refusalStore, clock, log }),
+    refusalRecorder: new RefusalRecorder({ store: refusalStore, clock, log }),
     refusalStore,
     /** Deletes refused calls whose time is over. */
     sweepRefusals: () => refusalStore.sweep(new Date(clock.now().getTime() - daysMs)),

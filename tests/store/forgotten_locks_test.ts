@@ -13,7 +13,7 @@ import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { createRateBuckets } from "../../src/rate_limits/store/rate_buckets.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
-import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
+import { RefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createVirtualModelStore } from "../../src/routing/store/virtual_models.ts";
 import { isStoreAway } from "../../src/shared/fault.ts";
@@ -86,7 +86,7 @@ onPostgres("what has expired is removed around locked rows", async (database) =>
 onPostgres("refused requests of a locked account hold up those of no other", async (database) => {
   const [locked, free] = [await newAccount(database, "locked"), await newAccount(database, "free")];
   const store = createRefusalStore(database);
-  const recorder = createRefusalRecorder({
+  const recorder = new RefusalRecorder({
     ...{ store, clock: { monotonicMs: () => 0 }, log: { info() {}, warn() {}, error() {} } },
   });
   const note = (accountId: number, requestId: string) =>

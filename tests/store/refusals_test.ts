@@ -6,7 +6,7 @@ import type {
   RefusalStore,
   RefusedRequest,
 } from "../../src/refusals/refusal.ts";
-import { createRefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
+import { RefusalRecorder } from "../../src/refusals/refusal_recorder.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { createRefusals } from "../../src/refusals/wire.ts";
@@ -32,7 +32,7 @@ eachDatabase(
   async (database) => {
     const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
     const store = createRefusalStore(database);
-    const recorder = createRefusalRecorder({ store, clock: systemClock, log: silent });
+    const recorder = new RefusalRecorder({ store, clock: systemClock, log: silent });
     const span = { from: new Date(now.getTime() - 40 * day), to: new Date(now.getTime() + day) };
     for (let n = 0; n < 30; n++) {
       recorder.note(refusal(ours, {
@@ -145,7 +145,7 @@ eachDatabase(
     const store = createRefusalStore(database);
     let isAway = true;
     let nowMs = 0;
-    const recorder = createRefusalRecorder({
+    const recorder = new RefusalRecorder({
       store: {
         add: (...args) => isAway ? Promise.reject(new Error("away")) : store.add(...args),
       },
@@ -192,7 +192,7 @@ Deno.test("a store that is away while accounts are tried one by one is not asked
     const thrown = failing.shift();
     return thrown === undefined ? Promise.resolve() : Promise.reject(thrown);
   };
-  const recorder = createRefusalRecorder({
+  const recorder = new RefusalRecorder({
     store: createRefusalStore({ transaction } as unknown as Database),
     ...{ clock: systemClock, log: silent },
   });
@@ -208,7 +208,7 @@ Deno.test("while the store is away memory is bounded, and uncounted refusals are
   const told: number[] = [];
   const begun = Promise.withResolvers<void>();
   let away = Promise.withResolvers<void>();
-  const recorder = createRefusalRecorder({
+  const recorder = new RefusalRecorder({
     store: {
       add: async (...batch) => {
         added.push(batch);
