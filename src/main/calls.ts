@@ -8,7 +8,7 @@ import type { Config } from "./config.ts";
 import { Fault } from "../shared/fault.ts";
 import { type CountRequest, countTokens } from "../relay/count_tokens.ts";
 import { createImages, type ImagesRequest } from "../media/images.ts";
-import { createOpenStreams } from "../relay/open_streams.ts";
+import { OpenStreams } from "../relay/open_streams.ts";
 import { createOperations } from "../media/operations.ts";
 import { createRelay, type RelayDeps } from "../relay/relay.ts";
 import { createSpeech, type SpeechRequest } from "../media/speech.ts";
@@ -41,7 +41,7 @@ export function createCalls(
     ...{ clock, lookups },
     allowHosts: config.fetchAllowHosts,
   });
-  const streams = createOpenStreams({
+  const streams = new OpenStreams({
     perAccount: config.streamsPerAccountMax,
     unreadMs: config.callerUnreadTimeoutMs,
   });

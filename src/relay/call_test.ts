@@ -9,7 +9,7 @@ import { Call, nothingHeld } from "./call.ts";
 import { jobCaller } from "./call_context.ts";
 import { retainerOf } from "./conversation/conversation.ts";
 import { Meter } from "./meter.ts";
-import { createOpenStreams } from "./open_streams.ts";
+import { OpenStreams } from "./open_streams.ts";
 import { Tries } from "./settling_steps.ts";
 
 const said = 'a"\n\u{1f600}'.repeat(300_000);
@@ -33,7 +33,7 @@ function streamed() {
     recorder: { record: (row: SettledCall) => void records.push(row) } as never,
     journal: { begin() {}, end: () => Promise.resolve() },
     storedResponses: { remember() {} } as never,
-    streams: createOpenStreams({ perAccount: 1, unreadMs: 1 }),
+    streams: new OpenStreams({ perAccount: 1, unreadMs: 1 }),
   };
   const call = new Call(deps, {
     vendorCall: { caller, transactionId: "a-call", target: { vendor: {}, model: "m" } } as never,

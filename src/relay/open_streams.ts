@@ -10,92 +10,76 @@ export interface StreamLimits {
   unreadMs: number;
 }
 
+/** Streams end all the time, and make room. */
+const retryAfterSeconds = 5;
+
 /** All streams under way. */
-export interface OpenStreams {
+export class OpenStreams {
   readonly unreadMs: number;
   readonly setTimer: SetTimer;
+  readonly #perAccount: number;
+  readonly #open = new Map<number, number>();
+  #count = 0;
+  /** Of streams that are read to their end although their callers have left. */
+  readonly #cuts = new Set<() => void>();
+  #onNoneLeft = () => {};
+
+  constructor({ perAccount, unreadMs }: StreamLimits, setTimer: SetTimer = systemSetTimer) {
+    this.#perAccount = perAccount;
+    this.unreadMs = unreadMs;
+    this.setTimer = setTimer;
+  }
+
+  /** How many are under way. */
+  get count(): number {
+    return this.#count;
+  }
+
   /**
    * Counts a stream until the returned function is called. Throws `rate_limit_exceeded` beyond the
    * limit.
    */
-  enter(account: Pick<Account, "id" | "tier">): () => void;
-  /** How many are under way. */
-  readonly count: number;
+  enter({ id, tier }: Pick<Account, "id" | "tier">): () => void {
+    const most = tier === "free" ? Math.ceil(this.#perAccount / 10) : this.#perAccount;
+    const before = this.#open.get(id) ?? 0;
+    if (before >= most) {
+      throw new Fault("rate_limit_exceeded", {
+        message: `This account already has ${most} streams open, which is its limit.`,
+        retryAfterSeconds,
+      });
+    }
+    this.#open.set(id, before + 1);
+    this.#count++;
+    let isIn = true;
+    return () => {
+      if (!isIn) return;
+      isIn = false;
+      this.#count--;
+      const others = this.#open.get(id)! - 1;
+      if (others > 0) this.#open.set(id, others);
+      else this.#open.delete(id);
+    };
+  }
+
   /**
    * The caller has left a stream that is still read. Calls `cut` after `ms`, or when `drain` is
    * over, unless the returned function is called first: the stream has ended.
    */
-  readOn(ms: number, cut: () => void): () => void;
-  /** Waits, at most `ms`, for streams that their callers have left; then cuts them off. */
-  drain(ms: number): Promise<void>;
-}
-
-/** Streams end all the time, and make room. */
-const retryAfterSeconds = 5;
-
-export function createOpenStreams(
-  limits: StreamLimits,
-  setTimer: SetTimer = systemSetTimer,
-): OpenStreams {
-  const open = new Map<number, number>();
-  let count = 0;
-  const left = new LeftStreams(setTimer);
-  return {
-    unreadMs: limits.unreadMs,
-    setTimer,
-    get count() {
-      return count;
-    },
-    readOn: (ms, cut) => left.readOn(ms, cut),
-    drain: (ms) => left.drain(ms),
-    enter({ id, tier }) {
-      const most = tier === "free" ? Math.ceil(limits.perAccount / 10) : limits.perAccount;
-      const before = open.get(id) ?? 0;
-      if (before >= most) {
-        throw new Fault("rate_limit_exceeded", {
-          message: `This account already has ${most} streams open, which is its limit.`,
-          retryAfterSeconds,
-        });
-      }
-      open.set(id, before + 1);
-      count++;
-      let isIn = true;
-      return () => {
-        if (!isIn) return;
-        isIn = false;
-        count--;
-        const others = open.get(id)! - 1;
-        if (others > 0) open.set(id, others);
-        else open.delete(id);
-      };
-    },
-  };
-}
-
-/** The streams that are read to their end although their callers have left. */
-class LeftStreams {
-  readonly #setTimer: SetTimer;
-  readonly #cuts = new Set<() => void>();
-  #onNone = () => {};
-
-  constructor(setTimer: SetTimer) {
-    this.#setTimer = setTimer;
-  }
-
   readOn(ms: number, cut: () => void): () => void {
-    const stopTimer = this.#setTimer(ms, cut);
+    const stopTimer = this.setTimer(ms, cut);
     this.#cuts.add(cut);
     return () => {
       stopTimer();
-      if (this.#cuts.delete(cut) && this.#cuts.size === 0) this.#onNone();
+      if (this.#cuts.delete(cut) && this.#cuts.size === 0) this.#onNoneLeft();
     };
   }
 
+  /** Waits, at most `ms`, for streams that their callers have left; then cuts them off. */
   async drain(ms: number): Promise<void> {
     if (this.#cuts.size === 0) return;
     const none = Promise.withResolvers<void>();
-    this.#onNone = none.resolve;
-    await within(ms, none.promise, undefined, this.#setTimer);
+    this.#onNoneLeft = none.resolve;
+    await within(ms, none.promise, undefined, this.setTimer);
     for (const cut of this.#cuts) cut();
   }
 }

@@ -2,11 +2,11 @@ import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { settleDown } from "../../tests/support/repeats.ts";
 import { pushStream } from "../base/streams.ts";
-import { createOpenStreams } from "./open_streams.ts";
+import { OpenStreams } from "./open_streams.ts";
 import { UnreadLimit } from "./stream_forwarder.ts";
 
 Deno.test("an account has so many streams under way and no more, the free tier a tenth", () => {
-  const streams = createOpenStreams({ perAccount: 15, unreadMs: 1000 });
+  const streams = new OpenStreams({ perAccount: 15, unreadMs: 1000 });
   const enter = (id: number, tier: "free" | "pro", times: number) =>
     Array.from({ length: times }, () => streams.enter({ id, tier }));
   const refused = { name: "Fault", code: "rate_limit_exceeded", retryAfterSeconds: 5 };
@@ -26,7 +26,7 @@ Deno.test("an account has so many streams under way and no more, the free tier a
 
 Deno.test("streams that their callers have left are waited for, and cut off after their time", async () => {
   const timers = new FakeTimers();
-  const streams = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
+  const streams = new OpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
   const cut: string[] = [];
   const ends = ["a", "b"].map((name) => streams.readOn(60_000, () => cut.push(name)));
   let drained = false;
@@ -50,7 +50,7 @@ function limited() {
   const timers = new FakeTimers();
   const out = pushStream(4);
   let expired = 0;
-  const { unreadMs, setTimer } = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
+  const { unreadMs, setTimer } = new OpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
   const limit = new UnreadLimit(out, { unreadMs, setTimer }, timers.clock, () => expired++);
   out.onDrain(() => limit.drained());
   const reader = out.stream.getReader();

@@ -17,7 +17,7 @@ import { Line, MemoryLedger } from "../../tests/support/memory_ledger.ts";
 import { VendorCallContext } from "./vendor_call.ts";
 import type { Call } from "./call.ts";
 import { Meter } from "./meter.ts";
-import { createOpenStreams } from "./open_streams.ts";
+import { OpenStreams } from "./open_streams.ts";
 import { BackgroundTask } from "./background_task.ts";
 import {
   type Authorization,
@@ -98,7 +98,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     recorder: { admit() {}, record: (row: SettledCall) => void rows.push(row) } as never,
     journal: { begin() {}, end: () => Promise.resolve() },
     storedResponses: { remember() {} } as never,
-    streams: createOpenStreams({ perAccount: 10, unreadMs: 60_000 }),
+    streams: new OpenStreams({ perAccount: 10, unreadMs: 60_000 }),
     tries: new Tries({ log }),
     spendCaps: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },
     budgetHolds: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },

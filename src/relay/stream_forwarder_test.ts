@@ -5,7 +5,7 @@ import { Fault } from "../shared/fault.ts";
 import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import type { Call, Ending } from "./call.ts";
-import { createOpenStreams } from "./open_streams.ts";
+import { OpenStreams } from "./open_streams.ts";
 import { type ForwardDeps, forwardStream, type StreamListener } from "./stream_forwarder.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -49,7 +49,7 @@ function setUp({ listener: own, prepareEnd = noWork, ...more }: Setting = {}) {
     ...own,
   };
   const call: Partial<Call> = {
-    streams: createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
+    streams: new OpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
     settle: (ending) => (endings.push(ending), recorded.promise),
     ...{ prepareEnd, noteWork() {} },
     stepFailed: (step) => void did.push(`${step} failed`),
@@ -410,7 +410,7 @@ for (
 
 interface HeavyStream {
   reading: ReadableStreamDefaultReader<Uint8Array>;
-  streams: ReturnType<typeof createOpenStreams>;
+  streams: OpenStreams;
   prepared: PromiseWithResolvers<void>;
 }
 
