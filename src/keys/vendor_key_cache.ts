@@ -20,7 +20,11 @@ export class VendorKeyCache {
   #masterKeyMatches = true;
   #loading: Promise<void> | undefined;
 
-  constructor(readonly deps: VendorKeyCacheDeps) {}
+  readonly #deps: VendorKeyCacheDeps;
+
+  constructor(deps: VendorKeyCacheDeps) {
+    this.#deps = deps;
+  }
 
   /**
    * Returns the key that an account has stored for a vendor, or for the vendor whose keys it
@@ -30,7 +34,7 @@ export class VendorKeyCache {
    */
   async find(accountId: number, vendorLabel: string): Promise<Secret | undefined> {
     if (this.#since === null) await this.#load();
-    const label = this.deps.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
+    const label = this.#deps.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
     const state = this.#changes.get(keyOf(accountId, label))?.state;
     if (state?.kind === "stored") return state.key;
     if (state?.kind !== "unreadable") return undefined;
@@ -43,11 +47,11 @@ export class VendorKeyCache {
 
   /** Reads what has changed in the store since the last refresh. */
   async refresh(): Promise<void> {
-    const { now, masterKeyMatches, changes } = await this.deps.store.changedSince(this.#since);
+    const { now, masterKeyMatches, changes } = await this.#deps.store.changedSince(this.#since);
     for (const change of changes) this.#take(change, masterKeyMatches);
     const regained = masterKeyMatches && !this.#masterKeyMatches;
     if (!masterKeyMatches && this.#masterKeyMatches) {
-      this.deps.log.error(
+      this.#deps.log.error(
         "vendor keys are now sealed under another MASTER_KEY than this process has: set the new one and restart; keys already loaded keep working",
       );
     }
@@ -72,7 +76,7 @@ export class VendorKeyCache {
     }
     // Under another master key nothing opens; that is logged once for the process.
     if (change.state.kind === "unreadable" && !older && masterKeyMatches) {
-      this.deps.log.error("a stored vendor key can't be opened", {
+      this.#deps.log.error("a stored vendor key can't be opened", {
         account: change.accountId,
         vendor: change.vendor,
         reason: change.state.reason,

@@ -62,10 +62,10 @@ export class LabelUsage {
   readonly #totals = new Map<ValueSlots, HeldTotals>();
   #bytes = 0;
 
-  readonly #maxBytes: number;
+  readonly #deps: LabelUsageDeps;
 
-  constructor(readonly deps: LabelUsageDeps) {
-    this.#maxBytes = deps.maxBytes ?? maxHeldBytes;
+  constructor(deps: LabelUsageDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -90,7 +90,7 @@ export class LabelUsage {
     for (let attempt = 1;; attempt++) {
       const steps = await this.#read(query, of, slots, attempt < maxAttempts);
       const { shown, all } = dearest(slots, this.#totalsOf(slots, steps, query), limit);
-      const values = await new ShownValues(this.deps.labelSums, slots, steps, shown).read();
+      const values = await new ShownValues(this.#deps.labelSums, slots, steps, shown).read();
       if (values) {
         this.#weigh(steps);
         return { values, all };
@@ -117,7 +117,7 @@ export class LabelUsage {
   ): Promise<HeldSums[]> {
     const found: HeldSums[] = [];
     const lacking: StoredStep[] = [];
-    const stored = await this.deps.storedSteps(query);
+    const stored = await this.#deps.storedSteps(query);
     for (const one of stored) {
       const held = this.#steps.get(keyOf(of, one.at));
       if (held?.state === one.state) found.push(held.step);
@@ -138,7 +138,7 @@ export class LabelUsage {
         pushAll(found, hours.map((hour) => ({ ...hour, atMs: from.getTime() })));
         continue;
       }
-      const read = await this.deps.rows.read({ ...query, from, to }, of.label);
+      const read = await this.#deps.rows.read({ ...query, from, to }, of.label);
       for (const one of some) {
         const sums = read.find(({ at }) => at.getTime() === one.at.getTime());
         hold(one, wholeStep(one.at, sums, slots));
@@ -157,7 +157,7 @@ export class LabelUsage {
     const missing: StoredStep[] = [];
     await Promise.all(
       chunksOf(steps, storedStepsAtOnce[of.span]).map(async (some) => {
-        const read = await this.deps.labelSums.read(of, some);
+        const read = await this.#deps.labelSums.read(of, some);
         slots.reserve(read.reduce((sum, { ids }) => sum + ids.length / 2, 0));
         for (const one of some) {
           const found = read.find(({ at }) => at.getTime() === one.at.getTime());
@@ -221,7 +221,7 @@ export class LabelUsage {
         this.#totals.delete(slots);
       }
       const oldest = this.#steps.keys().next().value;
-      if (oldest === undefined || bytes <= this.#maxBytes) return;
+      if (oldest === undefined || bytes <= (this.#deps.maxBytes ?? maxHeldBytes)) return;
       this.#forget(oldest);
     }
   }
