@@ -1,3 +1,4 @@
+import type { Audited } from "../audit/audit.ts";
 import { nanosToUsd, parseStatedUsd } from "../base/money.ts";
 import { BalanceRangeError, type Credit, type Ledger } from "../credit/ledger.ts";
 import type { Account } from "../keys/account.ts";
@@ -25,7 +26,7 @@ export function grantAmount(text: string): bigint {
  */
 export async function changeCredit(
   { ledger, recallCredit, showCredit }: {
-    ledger: Pick<Ledger, "grant" | "adjust">;
+    ledger: Pick<Audited<Ledger>, "grant" | "adjust">;
     /** Makes this process give back what it holds of an account's credit. */
     recallCredit: (accountId: number) => void;
     /** Returns the account's current credit, including this process's calls. */

@@ -73,6 +73,7 @@ type WithEntry<Input extends unknown[]> = number extends Input["length"] ? Input
   : Input extends [infer First, ...infer Rest] ? [Noted<First>, ...WithEntry<Rest>]
   : Input extends [(infer First)?, ...infer Rest]
     ? NonNullable<First> extends Entry ? [Exclude<First, undefined>, ...WithEntry<Rest>]
+    : "audit" extends keyof NonNullable<First> ? [Noted<NonNullable<First>>, ...WithEntry<Rest>]
     : [First?, ...WithEntry<Rest>]
   : Input;
 
