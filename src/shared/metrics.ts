@@ -1,21 +1,6 @@
 import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
 import { type MetricFamily, RequestMetrics } from "./call_metrics.ts";
 
-/** The service's metrics in the Prometheus text format; labels never hold content. */
-export interface Metrics {
-  readonly requests: RequestMetrics;
-  readonly journalSyncSeconds: Histogram;
-  readonly connections: Gauge;
-  readonly connectionsEnded: Counter<"reason">;
-  readonly loopLagSeconds: Histogram;
-  readonly loopBlocked: Counter<"route">;
-  readonly backgroundJobRuns: Counter<"job" | "outcome">;
-  /** The whole text with current values. */
-  text(): Promise<string>;
-  /** The same in a form that survives JSON, to be summed over processes. */
-  snapshot(): Promise<MetricSnapshot[]>;
-}
-
 /** A metric with its values, as prom-client adds them up over processes. */
 export interface MetricSnapshot {
   name: string;
@@ -56,7 +41,7 @@ export interface LabelledMeasure extends Omit<ReadMeasure, "read"> {
 export type Measures = Readonly<Record<string, ReadMeasure | LabelledMeasure>>;
 
 /** `families`: metrics that do their own counting, such as those of calls. */
-export function createMetrics(measures: Measures, families: readonly MetricFamily[] = []): Metrics {
+export function createMetrics(measures: Measures, families: readonly MetricFamily[] = []) {
   const registry = new Registry();
   const registers = [registry];
   for (const [name, measure] of Object.entries(measures)) registerRead(registers, name, measure);
@@ -100,10 +85,15 @@ export function createMetrics(measures: Measures, families: readonly MetricFamil
       labelNames: ["job", "outcome"],
       registers,
     }),
+    /** The whole text with current values. */
     text: () => registry.metrics(),
+    /** The same in a form that survives JSON, to be summed over processes. */
     snapshot: () => snapshotOf(registry),
   };
 }
+
+/** The service's metrics in the Prometheus text format; labels never hold content. */
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
  * The registry only needs `get`. Its own classes would make a string for every value they count.

@@ -358,21 +358,18 @@ export interface VendorSettings {
 }
 
 /** One row of `VENDORS_FILE`, checked (`vendors_file.ts`). */
-export interface CustomVendor {
-  label: string;
-  aliases: readonly string[];
-  baseUrl: string;
+export interface CustomVendor extends
+  Pick<
+    Vendor,
+    "label" | "aliases" | "baseUrl" | "keyVariable" | "dialects" | "auth" | "modelsPath"
+  > {
   /** One key, or several separated by commas. */
   apiKey: Secret | undefined;
-  keyVariable?: string;
-  dialects: readonly DialectName[];
   /**
    * Undefined: as in the row with the same label that this one overrides, if `dialects` has it;
    * else the first dialect.
    */
   translateTo?: DialectName;
-  auth: VendorAuth;
-  modelsPath: string;
 }
 
 export interface Registry {
