@@ -1,7 +1,7 @@
 import type { FlushRecords } from "../../records/flush_records.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { administratorBy, noteBy } from "../../administration/administration.ts";
-import type { Audited, AuditLog } from "../../audit/audit.ts";
+import type { Audited, AuditLog, AuditNote } from "../../audit/audit.ts";
 import type { Clock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { callerUnreadTimeout, pulledStream } from "../../base/pulled_stream.ts";
@@ -51,8 +51,8 @@ export function exportRoutes(
       await deps.flushRecords({ accountId });
       const detail = delivery === "bucket" ? "to the bucket" : "";
       const audit = note(caller, "export.created", describeExport(spec), detail);
-      const more = defined({ audit, requestHash: repeatableHash(caller, bodyText) });
-      return await startedReply(exports, caller, { spec, delivery, ...more });
+      const hash = defined({ requestHash: repeatableHash(caller, bodyText) });
+      return await startedReply(exports, caller, { spec, delivery, audit, ...hash });
     };
     return await idempotent(deps.idempotency, { caller, bodyText }, run);
   });
@@ -86,8 +86,8 @@ async function startedReply(
   exports: Audited<Exports>,
   caller: CallContext,
   { spec, delivery, ...more }:
-    & { spec: ExportSpec; delivery: "job" | "bucket" }
-    & Pick<NewExport, "audit" | "requestHash">,
+    & { spec: ExportSpec; delivery: "job" | "bucket"; audit: AuditNote }
+    & Pick<NewExport, "requestHash">,
 ): Promise<Reply> {
   const started = await exports.start(caller.principal.account.id, spec, delivery, more);
   if (prefersAsync(caller.header("prefer"))) return accepted(started);
