@@ -51,7 +51,7 @@ onPostgres("a batch reads a few rows a call after the store has grown", async (d
     assert.ok(rows > 0, `${name}: nothing was counted`);
     assert.ok(rows <= 8 * batch, `${name}: ${rows} rows for ${batch} calls: ${tables}`);
   }
-});
+}, { fresh: true });
 
 onPostgres("a look beside an import of keys reads those that are held", async (database) => {
   const accountId = await newAccount(database);
@@ -70,7 +70,7 @@ onPostgres("a look beside an import of keys reads those that are held", async (d
     })
   );
   assert.ok(rows > 0 && rows <= maxListedChanges + 2 * 100 + 10, `${rows} rows: ${tables}`);
-});
+}, { fresh: true });
 
 function call(accountId: number, id: string, apiKeyId: string): SettledCall {
   const charged = { costNanos: 5n, chargedNanos: 5n, leaseId: "lease" };

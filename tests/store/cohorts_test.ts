@@ -243,4 +243,5 @@ eachDatabase(
     const text = plan.map((row) => String(row["QUERY PLAN"])).join("\n");
     assert.match(text, /Index \S*\s?Scan using interactions_\d{4}_\d\d_account_id_cohort_id/);
   },
+  { fresh: true },
 );

@@ -60,7 +60,7 @@ onPostgres("some rows of many are deleted by their keys", async (database) => {
   assert.equal(left!.responses, 19_700);
   const large = /^(replays|webhook_deliveries|kept_responses)$/;
   assert.deepEqual(scanned.filter((table) => large.test(table)), []);
-});
+}, { fresh: true });
 
 onPostgres(
   "an erasure reads no list of rows that an index has not taken in yet",
@@ -83,6 +83,7 @@ onPostgres(
     );
     assert.deepEqual(row, { responses: 0, replays: 0 });
   },
+  { fresh: true },
 );
 
 onPostgres("claims are renewed, and ended sessions found, by an index", async (database) => {
@@ -124,7 +125,7 @@ onPostgres("claims are renewed, and ended sessions found, by an index", async (d
   );
   assert.deepEqual(row, { renewed: 20, sessions: 19_991 });
   assert.deepEqual(scanned, []);
-});
+}, { fresh: true });
 
 /**
  * `scanned`: the tables that deletes and updates of `watched` read from end to end though they have

@@ -357,7 +357,7 @@ onPostgres("sums are kept while calls of their day are erased", async (database)
     "select calls from usage_sums where part = 'all' and span = 'day' and erased",
   );
   assert.equal(Number(sums!.calls), 2);
-});
+}, { fresh: true });
 
 /** The users whose sums are stored, by hour or day. */
 async function storedUsers(database: Database): Promise<string[][]> {

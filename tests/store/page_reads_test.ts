@@ -239,7 +239,7 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
     if (counted.rows > most) found.push(`${name}: ${counted.rows} rows, of ${most} at most`);
   }
   assert.deepEqual(found, []);
-});
+}, { fresh: true });
 
 /** A database whose statements are also explained, which adds up the rows that they read. */
 class CountedReads {

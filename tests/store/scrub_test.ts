@@ -273,7 +273,7 @@ onPostgres("what is erased while a scrub runs waits for the next one", async (da
   await scrub.scrub("erased");
   assert.equal(await scrub.due(), undefined);
   assert.deepEqual(await database.query("select relations from scrubs"), [{ relations: [] }]);
-});
+}, { fresh: true });
 
 onPostgres("on a server what is erased for its age asks nobody to scrub", async (database) => {
   const account = await newAccount(database);
@@ -282,7 +282,7 @@ onPostgres("on a server what is erased for its age asks nobody to scrub", async 
   const erased = await createRetention(database, store).erasePayloads(new Date("2027-01-01"));
   assert.ok(erased!.payloads + erased!.partitions > 0);
   assert.equal(await createVacuum(database, createAnalyticsStore(database)).due(), undefined);
-});
+}, { fresh: true });
 
 onPostgres(
   "on a server the tables of any schema are rewritten, and what is not is said",
@@ -303,6 +303,7 @@ onPostgres(
     );
     assert.deepEqual(samples, []);
   },
+  { fresh: true },
 );
 
 /** Has only calls with the canary, sampled, all of which go. */
@@ -368,6 +369,7 @@ onPostgres(
     await vacuum.scrub("all");
     assert.equal(await vacuum.due(), undefined);
   },
+  { fresh: true },
 );
 
 onPostgres("of a table that has become empty no samples stay", async (database) => {
@@ -378,7 +380,7 @@ onPostgres("of a table that has become empty no samples stay", async (database) 
   );
   assert.deepEqual(await samplesOfErased(database), []);
   assert.equal(notRewritten.length, 2, "the log and backups");
-});
+}, { fresh: true });
 
 Deno.test("of an embedded table that has become empty no samples stay", async () => {
   const directory = temporaryDirectory("scrub-empty");
