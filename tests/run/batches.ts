@@ -1,32 +1,37 @@
 import { longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
-/** Folders whose tests load much the same parts of the product. */
+/** Folders whose tests load much the same modules of the product. */
 const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
 /**
  * Files that run alone. A server in the overload test replaces the runtime's own `Response`, which
  * other tests need. Tests of packages share nothing with other files that would be loaded only once.
  */
 const besideNobody = /^tests\/(http\/overload_test\.ts$|(packaging|sdk)\/)/;
+/** They share one Chromium. */
+const browserTests = /^tests\/browser\//;
 /** With larger batches less is loaded, but the last batch would run on alone at the end. */
 const filesOfBatch = 32;
 const longFilesOfBatch = 4;
 
 /**
- * Groups test files into batches; a batch runs one file after the other in one isolate. Files may
- * be of any folders; batches of long files are smaller, and each has files of one folder.
+ * Groups test files into batches; a batch runs one file after the other in one isolate. Batches of
+ * long files are smaller; the tests that need a browser are one batch.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
   const isLong = new Set(longest);
   const batches: string[][] = [];
   const open = new Map<string, string[]>();
   for (const file of files) {
-    const folder = besideNobody.test(file) ? undefined : batchedFolders.exec(file)?.[0];
-    if (folder === undefined) {
+    if (besideNobody.test(file) || !batchedFolders.test(file)) {
       batches.push([file]);
       continue;
     }
-    const [kind, most] = isLong.has(file) ? [folder, longFilesOfBatch] : ["short", filesOfBatch];
+    const [kind, most] = browserTests.test(file)
+      ? ["browser", filesOfBatch]
+      : isLong.has(file)
+      ? ["long", longFilesOfBatch]
+      : ["short", filesOfBatch];
     const batch = open.get(kind);
     if (batch !== undefined && batch.length < most) {
       batch.push(file);

@@ -5,13 +5,16 @@ import { longest } from "./files.ts";
 import { judgeTests } from "./judge.ts";
 import { slowestFiles } from "./slowest.ts";
 
-Deno.test("files come together, of one folder and fewer where they take long, and some stand alone", () => {
+Deno.test("files come together, fewer where they take long, those of a browser in one batch, and some stand alone", () => {
   const http = Array.from({ length: 34 }, (_, at) => `tests/http/a${at}_test.ts`);
-  const long = longest.filter((file) => file.startsWith("tests/faults/"));
+  const long = longest.filter((file) => /^tests\/(faults|e2e)\//.test(file));
+  const browser = longest.filter((file) => file.startsWith("tests/browser/"));
   const batches = batchesOf([
     ...long.slice(0, 5),
+    ...browser,
     "tests/packaging/a_test.ts",
     "tests/packaging/b_test.ts",
+    "tests/browser/a_test.ts",
     "tests/http/overload_test.ts",
     ...http,
     "tests/matrix/a_test.ts",
@@ -21,6 +24,7 @@ Deno.test("files come together, of one folder and fewer where they take long, an
   assert.deepEqual(batches, [
     long.slice(0, 4),
     long.slice(4, 5),
+    [...browser, "tests/browser/a_test.ts"],
     ["tests/packaging/a_test.ts"],
     ["tests/packaging/b_test.ts"],
     ["tests/http/overload_test.ts"],
