@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
+import { sha256Hex } from "../../src/base/hash.ts";
 import { mediaToolsAreThere, openSound } from "../support/media_tools.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 
@@ -61,7 +62,9 @@ for (const [fields, format, type, codec] of formats) {
         assert.equal(answer.headers.get("x-model"), `${spoken.provider}/${spoken.model}`);
         assert.equal(answer.headers.get("x-audio-characters"), String([...input].length));
       }
-      for (const [index, bytes] of files.entries()) {
+      // What is the same in every byte is opened once.
+      const different = new Map(files.map((bytes, index) => [sha256Hex(bytes), { index, bytes }]));
+      for (const { index, bytes } of different.values()) {
         const report = await openSound(bytes);
         assert.equal(report.codec, codec);
         assert.equal(report.channels, 1);
