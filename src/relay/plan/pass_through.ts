@@ -11,6 +11,7 @@ import type {
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { StreamPlan, TextPlan, VendorAnswer, WholeAnswer } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
+import { nullUsageRemover } from "./null_usage.ts";
 import { type PlanRequest, shownModel } from "./plan_call.ts";
 
 type PassedRequest = Pick<
@@ -51,6 +52,7 @@ export function* passThrough(
   };
   const requestText = yield* dialect.spliceRequest(bodyText, facts, changes);
   const shown = shownModel(call);
+  const asAsked = facts.wantsStreamUsage ? unchanged : nullUsageRemover();
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
   let start: StartEvent | undefined;
@@ -78,10 +80,10 @@ export function* passThrough(
           // Callers who did not ask for usage don't get an event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
-          return { events, sent: hidden ? undefined : bytes };
+          return { events, sent: hidden ? undefined : asAsked(bytes) };
         },
         ...stateless || shown !== undefined ? {} : {
-          forwardRun: (bytes, events) => ({ events, sent: bytes }),
+          forwardRun: (bytes, events) => ({ events, sent: asAsked(bytes) }),
         },
         end: (rest) => ({ events: rest, sent: isOpen ? "\n\n" : undefined }),
         fail: (fault, nextSequence) => {
@@ -107,6 +109,8 @@ function lacksBlankLine(event: SseEvent): boolean {
 }
 
 const carriageReturn = 0x0d;
+
+const unchanged = (bytes: Uint8Array) => bytes;
 
 function* passWhole(
   { dialect, stateless, shown }: {
