@@ -43,8 +43,7 @@ const words: readonly (readonly [dialects: readonly string[], words: string])[] 
     ["chat"],
     `completion_tokens prompt_tokens_details completion_tokens_details tool_calls
     max_completion_tokens finish_reason tool_call_id reasoning_content reasoning_effort logit_bias
-    include_usage frequency_penalty presence_penalty
-    chat.completion chat.completion.chunk`,
+    include_usage chat.completion chat.completion.chunk`,
   ],
   // The operations beside chat have its words for the same things.
   [["chat", "operations"], "prompt_tokens response_format"],
@@ -74,7 +73,8 @@ const words: readonly (readonly [dialects: readonly string[], words: string])[] 
   [["chat", "messages"], "max_tokens cache_control"],
   [
     ["chat", "responses"],
-    "input_audio function_call parallel_tool_calls top_logprobs stream_options",
+    `input_audio function_call parallel_tool_calls top_logprobs stream_options frequency_penalty
+    presence_penalty`,
   ],
   [["chat", "responses", "messages"], "tool_choice"],
 ];
@@ -120,7 +120,7 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
   },
   {
     file: /^src\/dialects\/text\/responses\/request\/unsupported_fields\.ts$/,
-    words: /^(logit_bias|frequency_penalty|presence_penalty)$/,
+    words: /^logit_bias$/,
     why: "callers send them although the dialect has none, and mean them",
   },
   {

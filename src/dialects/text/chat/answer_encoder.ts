@@ -21,13 +21,17 @@ import { writeUsage } from "./usage.ts";
  */
 export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
   if (!context) return recordOf(answer);
-  const whole = writeCompletion({
-    ...answer,
-    id: context.id("chatcmpl-"),
-    created: context.created,
-    model: answer.model ?? context.model,
-    usage: shownUsage(answer, context.inputTokens),
-  });
+  const whole = {
+    ...writeCompletion({
+      ...answer,
+      id: context.id("chatcmpl-"),
+      created: context.created,
+      model: answer.model ?? context.model,
+      usage: shownUsage(answer, context.inputTokens),
+    }),
+    // OpenRouter's libraries refuse an answer without it.
+    system_fingerprint: null,
+  };
   return asksOldShape(context.body) ? inOldShape(whole) : whole;
 }
 

@@ -144,6 +144,8 @@ Deno.test("a whole answer echoes the settings and fills in the defaults that hol
     status: "completed",
     background: false,
     error: null,
+    frequency_penalty: 0,
+    presence_penalty: 0,
     incomplete_details: null,
     instructions: "Be",
     max_output_tokens: null,

@@ -53,6 +53,8 @@ export function responseObject(
     status: ending?.status ?? state.stage.type,
     background: false,
     error: state.stage.type === "failed" ? state.stage.error : null,
+    // In a request, any other value is reported as not supported.
+    frequency_penalty: 0,
     incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
     instructions: request.instructions ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
@@ -61,6 +63,7 @@ export function responseObject(
     output: state.output,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: request.previous_response_id ?? null,
+    presence_penalty: 0,
     prompt_cache_key: request.prompt_cache_key ?? null,
     reasoning: echoReasoning(request.reasoning),
     safety_identifier: request.safety_identifier ?? null,
