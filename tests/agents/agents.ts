@@ -77,6 +77,12 @@ export const agents: readonly Agent[] = [
     models: [sol, claude, flash],
     hasNoTools: true,
   },
+  {
+    name: "mini-swe-agent",
+    install: ["pip", "install", "--quiet", "--target", "python", "mini-swe-agent==2.4.6"],
+    models: [sol, claude, flash],
+  },
+  { name: "grok-cli", install: npm("@vibe-kit/grok-cli@0.0.34"), models: [sol, claude, flash] },
 ];
 
 /** Where programs are kept between runs (`AGENTS_DIR`), or a folder that goes with the run. */

@@ -42,6 +42,7 @@ function readingCall(bodyText: string, file: string): ScriptedCall | undefined {
     { name: "read", args: { [firstNamed(bodyText, ["filePath", "path"])]: file } },
     { name: "view", args: { path: file } },
     { name: "read_files", args: { files: [{ path: file }] } },
+    { name: "bash", args: { command: cmd } },
     // Codex for its vendor's newest models: a program that calls tools.
     {
       ...{ name: "exec", args: {} },
@@ -61,6 +62,11 @@ function firstNamed(bodyText: string, names: readonly string[]): string {
 
 /** The call by which an agent ends that takes no text for the end. */
 function endingCall(bodyText: string): ScriptedCall | undefined {
+  // mini-swe-agent has no other tool than its shell.
+  const end = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+  if (bodyText.includes(end)) {
+    return { name: "bash", args: { command: `${end}; echo ${doneText}` } };
+  }
   const name = "submit_and_exit";
   if (!bodyText.includes(`"name":"${name}"`)) return undefined;
   return { name, args: { summary: doneText, verified: true } };
