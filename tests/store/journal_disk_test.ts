@@ -471,7 +471,7 @@ onDisk(
       await journal.end(ended(id));
     }
     const { segments } = journal;
-    assert.ok(segments > 3);
+    assert.equal(segments, 3);
     await Deno.rename(folder, `${folder}-away`);
     await Deno.writeTextFile(folder, "");
     journal.stored(ids);

@@ -35,7 +35,7 @@ async function afterwards(
   rows: readonly [begun: SettledCall, ended?: SettledCall],
   segmentBytes: number,
 ): Promise<{ found: SettledCall[]; bytes: number }> {
-  const found: SettledCall[] = [];
+  let found: SettledCall[] = [];
   let bytes = 0;
   await withFolder(async (folder) => {
     const journal = await openJournal(folder, { sync: "always", segmentBytes });
@@ -43,17 +43,23 @@ async function afterwards(
     if (rows[1]) await journal.end(rows[1]);
     bytes = journal.bytes;
     await journal.close();
-    const next = await openJournal(folder, { sync: "always" });
-    await next.replay((batch) => {
-      found.push(...batch);
-      return Promise.resolve();
-    });
-    await next.close();
+    found = await replayed(folder);
   });
+  return { found, bytes };
+}
+
+async function replayed(folder: string): Promise<SettledCall[]> {
+  const found: SettledCall[] = [];
+  const next = await openJournal(folder, { sync: "always" });
+  await next.replay((batch) => {
+    found.push(...batch);
+    return Promise.resolve();
+  });
+  await next.close();
   // Their buffers are of different kinds.
   const media = (row: SettledCall) =>
     row.media?.map((one) => ({ ...one, content: Uint8Array.from(one.content) }));
-  return { found: found.map((row) => ({ ...row, media: media(row)! })), bytes };
+  return found.map((row) => ({ ...row, media: media(row)! }));
 }
 
 Deno.test("media comes back byte for byte, of a call that ended and of one that did not", async () => {
@@ -65,7 +71,7 @@ Deno.test("media comes back byte for byte, of a call that ended and of one that 
 
 Deno.test("a spilled record is read back with its media", async () => {
   // So large that its file holds nothing else, and is freed as soon as it is read.
-  const large = { ...ended, media: [medium(300_000)] };
+  const large = { ...ended, media: [asked, medium(300_000)] };
   await withFolder(async (folder) => {
     const journal = await openJournal(folder, { sync: "always", segmentBytes: 1000 });
     journal.begin(begun);
@@ -83,6 +89,28 @@ Deno.test("in the file of its beginning a call's end doesn't hold the request's 
   const { bytes } = await afterwards([begun, ended], 10_000_000);
   const once = [asked, ...drawn].reduce((sum, { content }) => sum + content.length * 4 / 3, 0);
   assert.ok(bytes > once && bytes < once + 5000, `${bytes} bytes for ${once}`);
+});
+
+Deno.test("a call's end doesn't hold a large request again though a newer file has been begun", async () => {
+  const long = JSON.stringify("x".repeat(100_000));
+  for (const row of [begun, { ...begun, requestText: long, media: drawn }]) {
+    await withFolder(async (folder) => {
+      const journal = await openJournal(folder, { sync: "always", segmentBytes: 4000 });
+      journal.begin(row);
+      journal.begin(interaction(8, "call-2", { status: "interrupted" }));
+      assert.equal(journal.segments, 2);
+      const before = journal.bytes;
+      const whole = { ...row, status: "completed", responseText: '{"data":[]}' } as const;
+      const ending = journal.end(whole);
+      const bytes = journal.bytes - before;
+      await ending;
+      assert.ok(bytes < 2000, `${bytes} bytes`);
+      await journal.close();
+      const [found, other] = await replayed(folder);
+      assert.deepEqual(found, whole);
+      assert.equal(other?.transactionId, "call-2");
+    });
+  }
 });
 
 Deno.test("an image that contains a journal record is not read as one when its own record is damaged", async () => {

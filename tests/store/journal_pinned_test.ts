@@ -104,6 +104,24 @@ inFolder(
   },
 );
 
+inFolder("a call that ends while its file is being moved is not lost", async (journal, folder) => {
+  // So large that its end would be in the file of its beginning.
+  const large = { requestText: JSON.stringify("x".repeat(20_000)) };
+  journal.begin({ ...begun("open"), ...large });
+  for (let at = 0; journal.bytes < 64 * 1024; at++) {
+    journal.begin(begun(`other-${at}`));
+    await journal.end(ended(`other-${at}`));
+    journal.stored([`other-${at}`]);
+  }
+  // The oldest file is being read now.
+  for (let at = 0; at < 20; at++) await Promise.resolve();
+  const { segments } = journal;
+  await journal.end({ ...ended("open"), ...large });
+  await until(() => journal.segments < segments);
+  const found = (await copied(folder)).find(({ transactionId }) => transactionId === "open");
+  assert.deepEqual(found, { ...ended("open"), ...large });
+});
+
 inFolder("what all is needed isn't written again and again", async (journal, folder) => {
   for (let at = 0; at < 40; at++) {
     journal.begin(begun(`open-${at}`));

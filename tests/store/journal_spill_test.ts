@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { Interaction, SettledCall } from "../../src/shared/interaction.ts";
 import { createRecorder, type Recorder } from "../../src/records/recorder.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { withFolder } from "./children.ts";
@@ -277,3 +277,33 @@ spilling(
     assert.deepEqual([stored, recorder.waiting], [["call-first", "call-second"], 0]);
   },
 );
+
+Deno.test("large calls come back in the order in which they ended, wherever they began", async () => {
+  const long = JSON.stringify("x".repeat(2500));
+  const begun = (id: string) =>
+    interaction(7, id, { status: "interrupted", requestText: long, responseText: null });
+  const ended = (id: string) =>
+    interaction(7, id, { status: "completed", requestText: long, responseText: null });
+  await withFolder(async (folder) => {
+    const journal = await openJournal(folder, { sync: "always", segmentBytes: 4000 });
+    // Two in each file.
+    const [early, late] = [["early-1", "early-2"], ["late-1", "late-2"]];
+    for (const id of [...early, ...late]) journal.begin(begun(id));
+    await journal.end(ended("late-1"));
+    const before = journal.bytes;
+    const spilled = ["early-1", "late-2", "early-2"];
+    for (const id of spilled) {
+      const ending = journal.end(ended(id));
+      assert.equal(journal.spill(id), true);
+      await ending;
+    }
+    const bytes = journal.bytes - before;
+    assert.ok(bytes > long.length && bytes < 2 * long.length, "one was out of order");
+    const found: SettledCall[] = [];
+    while (journal.spilled > 0) found.push(...await journal.readSpilled());
+    assert.deepEqual(found, spilled.map(ended));
+    journal.stored(["late-1", ...spilled]);
+    assert.equal(journal.segments, 1);
+    await journal.close();
+  });
+});

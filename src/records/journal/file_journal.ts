@@ -12,7 +12,7 @@ import { encodeRecord, type JournalRecord } from "./records.ts";
 import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
-import { OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts";
+import { type OpenCall, OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
 
 /**
@@ -22,6 +22,8 @@ import { Segment } from "./segment.ts";
  */
 const defaultSegmentBytes = 4 * 1024 * 1024;
 const intervalMs = 10;
+/** From this size on, to write a request twice costs more than to sync a second file. */
+const largeRecordBytes = 256 * 1024;
 /** Room for the records of ordinary calls. */
 const roomBytes = 64 * 1024;
 
@@ -182,7 +184,7 @@ export class FileJournal implements Journal {
   }
 
   async readSpilled(): Promise<SettledCall[]> {
-    const file = await this.#spilled.read();
+    const file = await this.#spilled.read(this.#segments);
     if (!file) return [];
     const { segment, to, missing } = file;
     const found: SettledCall[] = [];
@@ -199,7 +201,7 @@ export class FileJournal implements Journal {
       }
     }
     if (missing > 0) this.#noteLost(segment, missing);
-    this.#spilled.remove(file, this.#segments);
+    this.#spilled.remove(file);
     return found;
   }
 
@@ -289,19 +291,19 @@ export class FileJournal implements Journal {
     segment.open = Infinity;
   }
 
-  #append(record: Uint8Array): Segment {
+  #append(record: Uint8Array, to?: Segment): Segment {
     if (this.#closed) throw new Error("the journal is closed");
     this.#lastAppendFailed = true;
-    const segment = this.#writable();
+    const segment = to ?? this.#writable();
     segment.append(record);
     this.#lastAppendFailed = false;
     this.#bytes += record.length;
     return segment;
   }
 
-  #appendEncoded(encoded: Uint8Array): { segment: Segment; bytes: number } {
+  #appendEncoded(encoded: Uint8Array, to?: Segment): { segment: Segment; bytes: number } {
     const bytes = encoded.length;
-    const segment = this.#append(encoded);
+    const segment = this.#append(encoded, to);
     released(encoded);
     return { segment, bytes };
   }
@@ -310,11 +312,12 @@ export class FileJournal implements Journal {
     const { interaction } = ended;
     const { transactionId: id, accountId } = interaction;
     const openCall = this.#openCalls.get(id);
+    const file = this.#fileOfEnd(openCall);
     // In the same file as the begin record, an end record needs no request.
-    const asBegun = openCall?.segment === this.#writable() && openCall.request !== undefined &&
+    const asBegun = openCall?.segment === file && openCall.request !== undefined &&
       openCall.request === interaction.requestText;
     const record = encodeEnd(interaction, asBegun ? openCall.media ?? [] : false, this.#room);
-    const { segment, bytes } = this.#appendEncoded(record);
+    const { segment, bytes } = this.#appendEncoded(record, file);
     segment.ends++;
     this.#lastEnded = ended;
     if (openCall?.segment !== segment) {
@@ -334,6 +337,17 @@ export class FileJournal implements Journal {
       this.#timer = undefined;
       this.#startSync();
     }, intervalMs);
+  }
+
+  /**
+   * The newest file, or that of a large begin record, so that the request is not written twice. One
+   * such record can fill a file, so the newest would be another one.
+   */
+  #fileOfEnd(openCall: OpenCall | undefined): Segment {
+    const largeBytes = Math.min(largeRecordBytes, this.#segmentBytes / 2);
+    if (openCall?.request === undefined || openCall.bytes < largeBytes) return this.#writable();
+    const { segment } = openCall;
+    return !segment.isSealed && this.#spilled.mayEndIn(segment) ? segment : this.#writable();
   }
 
   #spillAt(ended: PendingEnd, segment: Segment): void {

@@ -119,6 +119,8 @@ async function moveRecords(segment: Segment, target: CompactionTarget): Promise<
   const moved: Moved[] = [];
   // Keeps the file from being removed.
   segment.open++;
+  // No call ends in it behind the reader.
+  segment.isSealed = true;
   try {
     const isWhole = await moveEach(segment, target, moved);
     await target.sync();

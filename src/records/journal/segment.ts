@@ -27,6 +27,8 @@ export class Segment {
   tidiedAt: number | undefined;
   /** The calls among `open` whose record only this file holds. */
   spilled = 0;
+  /** The first of its end records that is spilled; all after it are spilled too. */
+  spilledFrom = 0;
 
   constructor(path: string, createFile = createSegmentFile) {
     this.path = path;

@@ -111,28 +111,37 @@ export class OpenCalls {
 
 /** Where in the journal the spilled records are, which are stored nowhere else. */
 export class SpilledRecords {
-  /** The oldest spilled record; all end records after it are spilled too. */
-  #from: { segment: Segment; end: number } | undefined;
   #count = 0;
+  /** The file of the record that was spilled last; no later one is in an older file. */
+  #last: Segment | undefined;
 
   get count(): number {
     return this.#count;
   }
 
+  /**
+   * Whether the next end record can be written to this file. Spilled records are read back file by
+   * file, and must come in the order in which their calls ended.
+   */
+  mayEndIn(segment: Segment): boolean {
+    return this.#count === 0 || segment.path >= this.#last!.path;
+  }
+
   /** Adds the end record that was appended last. */
   add(segment: Segment): void {
+    if (segment.spilled === 0) segment.spilledFrom = segment.ends - 1;
     segment.spilled++;
     this.#count++;
-    this.#from ??= { segment, end: segment.ends - 1 };
+    this.#last = segment;
   }
 
   /**
    * Reads the spilled records of the oldest file, and counts the end records that can't be read.
    */
-  async read(): Promise<SpilledFile | undefined> {
-    if (!this.#from) return undefined;
-    const { segment, end: from } = this.#from;
-    const { ends: to, spilled: due } = segment;
+  async read(segments: readonly Segment[]): Promise<SpilledFile | undefined> {
+    const segment = segments.find(({ spilled }) => spilled > 0);
+    if (!segment) return undefined;
+    const { spilledFrom: from, ends: to, spilled: due } = segment;
     const bytes = await segment.read();
     const ended = await Array.fromAsync(endedCalls(bytes));
     released(bytes);
@@ -142,17 +151,10 @@ export class SpilledRecords {
   }
 
   /** Notes that a file's spilled records are in memory again. */
-  remove({ segment, due, to }: SpilledFile, segments: readonly Segment[]): void {
+  remove({ segment, due, to }: SpilledFile): void {
     segment.spilled -= due;
+    segment.spilledFrom = to;
     this.#count -= due;
-    this.#from = this.#next(segment, to, segments);
-  }
-
-  #next(segment: Segment, end: number, segments: readonly Segment[]) {
-    if (this.#count === 0) return undefined;
-    if (segment.spilled > 0) return { segment, end };
-    const next = segments.slice(segments.indexOf(segment) + 1).find(({ spilled }) => spilled > 0);
-    return next && { segment: next, end: 0 };
   }
 }
 
