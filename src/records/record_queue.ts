@@ -1,3 +1,4 @@
+import { released } from "../base/gc_hint.ts";
 import { chunksOf, least, pushAll } from "../base/lists.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
@@ -48,6 +49,8 @@ interface Waiting {
   readonly endMs: number;
   /** Absent: it is unloaded, so only the journal has it. */
   row: SettledCall | undefined;
+  /** Whether the row was read back from the journal, so that nothing else refers to it. */
+  readonly isReadBack: boolean;
 }
 
 /** Whose records are waited for: of one account, of all, or of those that are not set apart. */
@@ -307,7 +310,8 @@ export class RecordQueue {
   /** Returns the shared group; if it is empty, with spilled records, as long as memory has room. */
   async readShared(): Promise<RecordGroup> {
     if (this.#shared.length === 0 && this.spilled > 0 && !this.#isFull) {
-      for (const row of await this.#space!.readSpilled()) this.#put(this.#firstSpilled, row);
+      const readBack = await this.#space!.readSpilled();
+      for (const row of readBack) this.#put(this.#firstSpilled, row, true);
       // After a failed sync the journal has some records twice, so the numbers of those that it
       // still has follow from how many they are at most, not from how many were read back.
       const first = this.#last + 1 - this.spilled - this.#notSpilled;
@@ -338,8 +342,10 @@ export class RecordQueue {
    */
   remove(group: RecordGroup, count: number): void {
     this.#counting(group, () => {
-      const last = group.remove(count).at(-1);
+      const removed = group.remove(count);
+      const last = removed.at(-1);
       if (last) this.#lastRemoved = new Date(last.endMs);
+      removed.forEach(freeMedia);
     });
     if (group.accounts === undefined) return;
     this.#drop(group);
@@ -405,12 +411,12 @@ export class RecordQueue {
     }
   }
 
-  #put(number: number, row: SettledCall): void {
+  #put(number: number, row: SettledCall, isReadBack = false): void {
     const { transactionId, accountId } = row;
     const group = this.#groupOf.get(accountId) ?? this.#shared;
     // Those of an account that has unloaded records stand behind them.
     const isUnloaded = group.unloaded > 0 && this.#space?.unload(transactionId) === true;
-    const one = { number, transactionId, accountId, endMs: endMsOf(row) };
+    const one = { number, transactionId, accountId, endMs: endMsOf(row), isReadBack };
     this.#counting(group, () => group.add([{ ...one, row: isUnloaded ? undefined : row }]));
   }
 
@@ -422,6 +428,12 @@ export class RecordQueue {
     this.#loaded += group.loaded - loaded;
     this.#chars += group.chars - chars;
   }
+}
+
+/** Frees media at once: the garbage collector would let that of several records pile up. */
+function freeMedia({ row, isReadBack }: Waiting): void {
+  if (!isReadBack) return;
+  for (const { content } of row?.media ?? []) released(content);
 }
 
 function endMsOf({ createdAt, latencyMs }: SettledCall): number {

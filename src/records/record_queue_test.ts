@@ -38,6 +38,24 @@ Deno.test("what the records in memory weigh is known, read back ones too", async
   assert.deepEqual([queue.chars, queue.waiting], [0, 0]);
 });
 
+Deno.test("the media of a stored record is freed at once if it was read back", async () => {
+  const { queue, space, remove } = setUp(1);
+  const withMedia = (id: string) => {
+    const content = new Uint8Array(20_000);
+    return { ...interactionRow(id), media: [{ sha256: id, mimeType: "image/png", content }] };
+  };
+  const [own, spilled, readBack] = ["own", "spilled", "spilled"].map(withMedia);
+  space.read = () => Promise.resolve(space.ids.splice(0).map(() => readBack!));
+  queue.add(own!);
+  queue.add(spilled!);
+  await remove(1);
+  await queue.readShared();
+  const bytes = () => [own, spilled, readBack].map((row) => row!.media[0]!.content.length);
+  assert.deepEqual(bytes(), [20_000, 20_000, 20_000]);
+  await remove(1);
+  assert.deepEqual(bytes(), [20_000, 20_000, 0], "others may refer to its own");
+});
+
 Deno.test("records that come while older ones are read back stand behind them", async () => {
   const { add, first, remove } = setUp();
   add("a", "b", "c");

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { ByteGate } from "../base/byte_gate.ts";
 import { freeBytes, type MemoryPermit } from "../base/byte_room.ts";
 import { joinAndFree, joinBytes } from "../base/bytes.ts";
+import { released } from "../base/gc_hint.ts";
 import type { CallContext } from "./call_context.ts";
 import type { Reply } from "./reply.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
@@ -79,10 +80,16 @@ export class AnswerRoom {
     permit?.complete();
     if (!permit || permit.isEmpty) return { body, headers };
     this.#isReplys = true;
-    const hold = sharedHold(() => permit.release());
+    const holders = sharedHold(() => permit.release());
+    const release = holders();
+    let isReadAhead = false;
+    const hold = () => {
+      isReadAhead = true;
+      return holders();
+    };
     return {
       headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
-      body: backpressured(body, hold()),
+      body: backpressured(body, { release, isReadAhead: () => isReadAhead }),
       hold,
     };
   }
@@ -151,13 +158,22 @@ function sharedHold(release: () => void): () => () => void {
   };
 }
 
-/** Text is encoded as it is read: that of many vectors would take long at once. */
+/**
+ * Text is encoded as it is read: that of many vectors would take long at once. Bytes are copied
+ * piece by piece, so that they can be freed with the last one: the garbage collector would let
+ * several answers pile up. Whoever reads ahead holds all pieces, and copies would need that memory
+ * twice.
+ */
 function backpressured(
   body: string | Uint8Array,
-  release: () => void,
+  { release, isReadAhead }: { release: () => void; isReadAhead: () => boolean },
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let at = 0;
+  const end = () => {
+    if (typeof body !== "string" && !isReadAhead()) released(body);
+    release();
+  };
   return new ReadableStream<Uint8Array>({
     pull(controller) {
       const from = at;
@@ -166,12 +182,16 @@ function backpressured(
         // Never splits a surrogate pair, whose halves can't be encoded alone.
         if ((body.charCodeAt(at - 1) & 0xfc00) === 0xd800) at++;
         controller.enqueue(encoder.encode(body.slice(from, at)));
-      } else controller.enqueue(body.subarray(from, at));
+      } else {
+        const piece = body.subarray(from, at);
+        // Not `slice`, which for a `Buffer` is a view.
+        controller.enqueue(isReadAhead() ? piece : new Uint8Array(piece));
+      }
       if (at < body.length) return;
       // Released here: readers stop at the announced number of bytes, and don't ask for the end.
       controller.close();
-      release();
+      end();
     },
-    cancel: release,
+    cancel: end,
   }, { highWaterMark: 0 });
 }
