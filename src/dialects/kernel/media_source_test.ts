@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../../../tests/support/random.ts";
 import { base64Source, mediaSource, plainMime, standardBase64 } from "./media_source.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
@@ -41,3 +42,25 @@ Deno.test("what is no base64 is refused", () => {
   assert.equal(plainMime(" Text/HTML ; charset=utf-8"), "text/html");
   assert.equal(plainMime("text/" + "x".repeat(20_000)).length, 255);
 });
+
+Deno.test("the check by decoding agrees with the pattern of base64", () => {
+  const random = new Random(4);
+  const long = 64 * 1024;
+  const marks = ["", "=", "==", "===", "A", "-", " ", "\n", "é", "%41"];
+  const mark = () => marks[random.below(marks.length)]!;
+  for (let round = 0; round < 400; round++) {
+    const length = [0, 4, long, 2 * long][random.below(4)]! + random.below(9);
+    const at = [0, random.below(length + 1), Math.min(long, length), length][random.below(4)]!;
+    const whole = "Ab+/".repeat(long).slice(0, length);
+    const text = whole.slice(0, at) + mark() + whole.slice(at) + mark();
+    assert.equal(standardBase64(text), byPattern(text), `${text.length} at ${at}`);
+  }
+});
+
+function byPattern(text: string): string | undefined {
+  const plain = /%/.test(text) ? decodeURIComponent(text) : text;
+  const standard = plain.replace(/\s+/g, "").replaceAll("-", "+");
+  const bare = standard.replace(/={1,2}$/, "");
+  if (!/^[A-Za-z0-9+/]*$/.test(bare) || bare.length % 4 === 1) return undefined;
+  return bare.padEnd(Math.ceil(bare.length / 4) * 4, "=");
+}
