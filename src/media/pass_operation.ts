@@ -1,4 +1,5 @@
 import { heavyUnits } from "../base/heavy_json.ts";
+import type { FormPart } from "../base/multipart.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
 import { methodPath } from "../dialects/text/generate/models.ts";
@@ -79,6 +80,10 @@ export async function passOperation(
     models,
     (target) => passedTarget(deps, { caller, operation, request }, target),
   );
+  const fileBytes = request.files.reduce((sum, { content }) => sum + content.length, 0);
+  const record = await stepFor(fileBytes, caller).inSteps(() =>
+    recorded(request, deps.mediaInlineBytes)
+  );
   return await deps.operations.run(
     {
       caller,
@@ -88,7 +93,7 @@ export async function passOperation(
       stream: request.stream,
       endUser,
       tags: request.tags,
-      ...recorded(request, deps.mediaInlineBytes),
+      ...record,
       hosted: operation.hostedWork?.(request.fields),
       bound: { ...operation.bound(request), ...batchesOf(request, targets) },
     },
@@ -135,15 +140,19 @@ function pathOf(mapping: EndpointMapping, model: string): string | undefined {
   return "method" in mapping ? methodPath(model, mapping.method) : undefined;
 }
 
-function recorded(request: OperationRequest, inlineBytes: number) {
-  const requestMedia: Media[] = [];
-  const requestText = recordText(request, ({ content, contentType }) => {
-    if (content.length <= inlineBytes) return undefined;
-    const { media, named } = externalizeFile(content, contentType);
-    requestMedia.push(media);
-    return named;
-  });
-  return { requestText, requestMedia };
+function* recorded(
+  request: OperationRequest,
+  inlineBytes: number,
+): Steps<{ requestText: string; requestMedia: Media[] }> {
+  const large = new Map<FormPart, { media: Media; named: unknown }>();
+  for (const file of request.files) {
+    if (file.content.length <= inlineBytes) continue;
+    large.set(file, yield* externalizeFile(file.content, file.contentType));
+  }
+  return {
+    requestText: recordText(request, (file) => large.get(file)?.named),
+    requestMedia: [...large.values()].map(({ media }) => media),
+  };
 }
 
 /**

@@ -69,11 +69,11 @@ function namedMedia({ sha256, content, mimeType }: Media) {
 }
 
 /** Does the same for a file that was sent as bytes: it never becomes base64. */
-export function externalizeFile(
+export function* externalizeFile(
   content: Uint8Array,
   declaredType: string | undefined,
-): { media: Media; named: unknown } {
-  const media = finish(mediaOf(content, declaredType));
+): Steps<{ media: Media; named: unknown }> {
+  const media = yield* mediaOf(content, declaredType);
   return { media, named: namedMedia(media) };
 }
 
