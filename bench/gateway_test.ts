@@ -26,7 +26,7 @@ eachDatabase("the bench sees each call that was not recorded or not charged", as
   assert.match(uncharged.join(), /settled charges: 2 instead of 3.*nano-dollars: 14 instead of 21/);
   await createRecords(database).insert([made("dear", 8n)]);
   assert.match((await differ(4)).join(), /prices of one and the same call: 2 instead of 1/);
-});
+}, { fresh: true });
 
 Deno.test("the bench's options are read, and an error names the wrong one", () => {
   const options = readBenchOptions(["relay", "--peers", "bare,postgres", "--rounds", "2"]);

@@ -23,7 +23,8 @@ export type DatabaseTest = (database: Database, open: () => Promise<Database>) =
 export interface DatabaseTestOptions {
   /**
    * Whether no earlier test may have used the PostgreSQL database: for tests of plans, of the number
-   * of rows that are read, and of what stays in files, which also depend on deleted rows.
+   * of rows that are read, and of what stays in files, which also depend on deleted rows; and among
+   * the unit tests, where a database that stays open fails a test.
    */
   fresh?: boolean;
 }
