@@ -9,13 +9,7 @@ import { createAuditLog } from "../../src/audit/store/audit.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import { createReadSpend } from "../../src/credit/store/spend.ts";
 import { createCreditHistory, readCreditLevels } from "../../src/credit/store/credit_history.ts";
-import type {
-  Database,
-  Queryable,
-  QueryOptions,
-  SqlRow,
-  SqlValue,
-} from "../../src/database/database.ts";
+import type { Database } from "../../src/database/database.ts";
 import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { carrySpend } from "../../src/credit/store/spend.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
@@ -30,6 +24,7 @@ import { LabelUsage } from "../../src/usage/label_usage.ts";
 import { createLabelSumsJob } from "../../src/usage/label_sums.ts";
 import { createLabelSums, createLabelSumWriter } from "../../src/usage/store/label_sums.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
+import { CountedReads } from "../support/counted_reads.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { recountUsage } from "../support/recount_usage.ts";
 import { interaction } from "./samples.ts";
@@ -240,63 +235,3 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
   }
   assert.deepEqual(found, []);
 }, { fresh: true });
-
-/** A database whose statements are also explained, which adds up the rows that they read. */
-class CountedReads {
-  rows = 0;
-  statements = 0;
-  readonly database: Database;
-
-  constructor(database: Database) {
-    const query = async <Row extends SqlRow>(
-      text: string,
-      values: readonly SqlValue[] = [],
-      options?: QueryOptions,
-    ) => {
-      this.statements++;
-      this.rows += await explained(database, text, values, options);
-      return await database.query<Row>(text, values, options);
-    };
-    this.database = { ...database, query };
-  }
-
-  async rowsOf(text: string, values: readonly SqlValue[]): Promise<number> {
-    this.rows = 0;
-    await this.database.query(text, values);
-    return this.rows;
-  }
-}
-
-async function explained(
-  database: Queryable,
-  text: string,
-  values: readonly SqlValue[],
-  options?: QueryOptions,
-): Promise<number> {
-  const [row] = await database.query(
-    `explain (analyze, timing off, format json) ${text}`,
-    values,
-    options,
-  );
-  const plan = row!["QUERY PLAN"];
-  const [{ Plan }] = (typeof plan === "string" ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }];
-  return rowsRead(Plan);
-}
-
-interface PlanNode {
-  "Relation Name"?: string;
-  "Actual Rows": number;
-  "Actual Loops": number;
-  "Rows Removed by Filter"?: number;
-  "Rows Removed by Index Recheck"?: number;
-  Plans?: readonly PlanNode[];
-}
-
-/** Of tables and their indexes, those too that were thrown away. */
-function rowsRead(node: PlanNode): number {
-  const { Plans: below = [] } = node;
-  const own = node["Relation Name"] === undefined ? 0 : node["Actual Loops"] *
-    (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) +
-      (node["Rows Removed by Index Recheck"] ?? 0));
-  return below.reduce((sum, one) => sum + rowsRead(one), own);
-}

@@ -28,8 +28,20 @@ const maxCompared = 256 * 1024 * 1024;
 const minPhraseLength = 16;
 /** Spans that one page searches: a year. */
 const maxSpans = 366 * 6;
-/** Spans per index lookup: half a day. All rows of a lookup are read. */
+/** Spans per index lookup: half a day. */
 const lookupSpans = 3;
+/**
+ * Lookups of one statement, a month and then a quarter of a year: even with enough rows from the
+ * first lookup it makes them all, and the embedded database does nothing else meanwhile.
+ */
+const [firstLookups, laterLookups] = [60, 180];
+/**
+ * The most rows of a lookup that are read and sorted. The index has no order: of a word in all calls
+ * of a busy half-day it would read them all, for a page of 50.
+ */
+const maxSorted = 2000;
+/** How many calls of such a half-day are checked one by one, newest first, in each statement. */
+const walkedRows = [500, 1500];
 
 /**
  * Reads one page of the rows that contain some words, newest first. Common words are found among
@@ -207,20 +219,81 @@ class Searcher {
   }
 
   /**
-   * Finds the newest rows with the words, down to a span. Each lookup has its own limit, which
-   * keeps the planner on the index: for the keys of many spans at once it would scan the table.
-   * Lookups run in order, and stop when enough rows are found.
+   * Finds the newest rows with the words, down to a span. Where many calls have them, calls are
+   * checked in order of time.
    */
   async #found(
     cursor: CallKey,
     { top, lowest, most }: { top: number; lowest: number; most: number },
   ): Promise<CallKey[]> {
-    const { accountId, start } = this.#query;
     const lookups: number[][] = [];
     for (let from = top; from >= lowest; from -= lookupSpans) {
       const spans = Array.from({ length: lookupSpans }, (_, at) => from - at);
       lookups.push(spans.filter((span) => span >= lowest));
     }
+    const found: CallKey[] = [];
+    for (let next = 0; next < lookups.length && found.length < most;) {
+      const some = lookups.slice(next, next + (next === 0 ? firstLookups : laterLookups));
+      const { rows, crowded } = await this.#lookUp(cursor, some, {
+        most: most - found.length,
+        sorted: maxSorted,
+      });
+      pushAll(found, rows);
+      next += crowded ?? some.length;
+      if (crowded === undefined) continue;
+      pushAll(found, await this.#crowded(cursor, lookups[next]!, most - found.length));
+      next++;
+    }
+    return found;
+  }
+
+  /** Finds the newest rows with the words in spans in which many calls have them. */
+  async #crowded(cursor: CallKey, spans: readonly number[], most: number): Promise<CallKey[]> {
+    const start = new Date(spans.at(-1)! * spanMs);
+    const until = new Date((spans[0]! + 1) * spanMs);
+    let after = cursor.createdAt < until ? cursor : { createdAt: until, transactionId: beforeAll };
+    const found: CallKey[] = [];
+    for (const limit of walkedRows) {
+      const calls = await this.#callsBefore(after, start, limit);
+      const bytes = await this.#idsWithWords(calls);
+      pushAll(found, calls.filter(({ transactionId }) => bytes.has(transactionId)));
+      if (found.length >= most) return found.slice(0, most);
+      if (calls.length < limit) return found;
+      after = calls.at(-1)!;
+    }
+    // Few of the newest have them: those of one span after the other are sorted.
+    const missing = most - found.length;
+    const { rows } = await this.#lookUp(after, spans.map((span) => [span]), { most: missing });
+    pushAll(found, rows);
+    return found;
+  }
+
+  /** Returns the account's calls between two points in time, newest first. */
+  async #callsBefore(after: CallKey, start: Date, limit: number): Promise<CallKey[]> {
+    const { accountId, start: from } = this.#query;
+    const rows = await this.#database.query(
+      `select i.transaction_id, i.created_at from interactions i
+       where i.account_id = $1 and i.created_at >= $2 and i.created_at <= $3
+         and (i.created_at, i.transaction_id) < ($3, $4)
+       order by i.created_at desc, i.transaction_id desc limit $5`,
+      [accountId, from && from > start ? from : start, after.createdAt, after.transactionId, limit],
+      { forceCustomPlan: true },
+    );
+    return rows.map(readCallKey);
+  }
+
+  /**
+   * Looks the words up in one group of spans after the other, until enough rows are found. Each
+   * lookup has its own limit, which keeps the planner on the index: for the keys of many spans at
+   * once it would scan the table. Ends before a lookup that has more rows than may be sorted:
+   * `crowded` is its place.
+   */
+  async #lookUp(
+    cursor: CallKey,
+    lookups: readonly (readonly number[])[],
+    { most, sorted }: { most: number; sorted?: number },
+  ): Promise<{ rows: CallKey[]; crowded?: number | undefined }> {
+    const { accountId, start } = this.#query;
     const values: SqlValue[] = [cursor.createdAt, cursor.transactionId];
     const bind = (value: SqlValue) => `$${values.push(value)}`;
     const arrays = [
@@ -232,24 +305,29 @@ class Searcher {
     ];
     const keys = this.#terms.tokens.map((_, at) => `keys${at}`);
     const found = await this.#database.query(
-      `select p.transaction_id, p.created_at
+      `select p.transaction_id, p.created_at, lookup.place, p.matches
        from (
          select * from unnest(${arrays.join(", ")}) with ordinality
            as lookup(start, until, ${keys.join(", ")}, place) order by place
        ) as lookup
        cross join lateral (
-         select p.transaction_id, p.created_at from interaction_payloads p
-         where ${keys.map((name) => `p.words && lookup.${name}::bigint[]`).join(" and ")}
-           and p.created_at >= lookup.start and p.created_at < lookup.until
-           and p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
-           ${start ? `and p.created_at >= ${bind(start)}` : ""}
+         select *, ${sorted === undefined ? "0" : "count(*) over ()"} as matches from (
+           select p.transaction_id, p.created_at from interaction_payloads p
+           where ${keys.map((name) => `p.words && lookup.${name}::bigint[]`).join(" and ")}
+             and p.created_at >= lookup.start and p.created_at < lookup.until
+             and p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
+             ${start ? `and p.created_at >= ${bind(start)}` : ""}
+           ${sorted === undefined ? "" : `limit ${sorted + 1}`}
+         ) as p
          order by p.created_at desc, p.transaction_id desc limit ${most}
        ) as p
        order by lookup.place, p.created_at desc, p.transaction_id desc limit ${most}`,
       values,
       { forceCustomPlan: true },
     );
-    return found.map(readCallKey);
+    const end = found.findIndex(({ matches }) => Number(matches) > (sorted ?? Infinity));
+    if (end < 0) return { rows: found.map(readCallKey) };
+    return { rows: found.slice(0, end).map(readCallKey), crowded: Number(found[end]!.place) - 1 };
   }
 
   /** Fetches the rows that match the other filters, up to a full page. */
