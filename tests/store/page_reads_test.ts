@@ -76,6 +76,10 @@ function filtered(filters: Record<string, string[]>): readonly [number, (on: Sto
 
 const onceMore = new Date(end - day).getUTCDate() === 1 ? 160 + dayOfCalls : 160;
 
+function thirty(name: string): string[] {
+  return Array.from({ length: 30 }, (_, n) => `${name}${n}`);
+}
+
 const unused = ["a", "key 2b", "key 4b", "z"];
 /** Months with calls, and the next ones. */
 const months = 8;
@@ -113,6 +117,8 @@ const reads: Reads = {
   "list by key": filtered({ api_key_id: ["key 3"] }),
   "list by user": filtered({ user_id: ["everybody"] }),
   "list by unknown user": filtered({ user_id: ["nobody"] }),
+  "list by thirty users": filtered({ user_id: thirty("user 7") }),
+  "list by thirty unknown users": filtered({ user_id: thirty("nobody ") }),
   "list by session": filtered({ session_id: ["session 424"] }),
   "list by request id": filtered({ request_id: ["request 7777"] }),
   "list by request ids and user": filtered({

@@ -106,8 +106,10 @@ const unindexedDefaults: Partial<Record<ColumnName, string>> = {
   mode: "managed",
 };
 
-/** The most values of one column that are each read from its index. */
-const maxIndexValues = 20;
+/** The most values of one column that have a `select` each: planning takes time for each. */
+const maxSelects = 20;
+/** The most rows to read from an index if each value has a whole page. */
+const maxIndexRows = 20_000;
 
 function pageSql(
   query: InteractionListQuery,
@@ -135,6 +137,15 @@ function pageSql(
   const limit = bind(query.limit + 1);
   if (!indexColumn) return { text: select([]), values };
   // The rows of each value come in the list's order; the rows of several values together would not.
+  if (indexColumn.wanted.length > maxSelects) {
+    const wanted = bind(indexColumn.wanted);
+    return {
+      text: `select i.* from unnest(${wanted}::text[]) as wanted(value) cross join lateral (
+          ${select([`i.${indexColumn.column} = wanted.value`])}
+        ) as i order by created_at ${direction}, transaction_id ${direction} limit ${limit}`,
+      values,
+    };
+  }
   const each = indexColumn.wanted.map((value) =>
     `(${select([`i.${indexColumn.column} = ${bind(value)}`])})`
   );
@@ -153,7 +164,7 @@ const byAccountAlone = "i.account_id + 0 = $1::bigint";
  * a single value makes it unnecessary.
  */
 function chooseIndexColumn(
-  { filters }: InteractionListQuery,
+  { filters, limit }: InteractionListQuery,
 ): { column: ColumnName; wanted: string[] } | null {
   const filtered = indexed.flatMap((column) => {
     const wanted = wantedTexts(column, filters?.[column] ?? []);
@@ -162,7 +173,9 @@ function chooseIndexColumn(
       : [{ column, wanted }];
   });
   if (filtered.some(({ wanted }) => wanted.length === 1)) return null;
-  return filtered.find(({ wanted }) => wanted.length <= maxIndexValues) ?? null;
+  return filtered.find(({ wanted }) =>
+    wanted.length <= Math.max(maxSelects, maxIndexRows / limit)
+  ) ?? null;
 }
 
 /** Adds the conditions on `i` that `interactionConditions` lacks: ranges, and the page's start. */
