@@ -15,22 +15,6 @@ import {
 } from "./budget.ts";
 import type { BudgetCache, BudgetedCaller } from "./budget_cache.ts";
 
-/** Admits calls against the budgets that cover them, in memory as long as leases have room. */
-export interface BudgetHolds {
-  /**
-   * Holds the most that a call can cost under each budget that covers it, in the period in which it
-   * arrived. Throws `spend_cap_exceeded` naming the budget that has no room for it, and
-   * `store_unavailable`.
-   */
-  reserve(caller: BudgetedCaller, call: { upperBoundNanos: bigint; at: Date }): Promise<LimitHold>;
-  /**
-   * Renews leases, and gives back what is idle or exceeds a lowered limit; to be called every
-   * second.
-   */
-  tick(): Promise<void>;
-  close(): Promise<void>;
-}
-
 export interface BudgetHoldsDeps {
   store: Pick<BudgetStore, "take" | "release" | "renew" | "available">;
   cache: Pick<BudgetCache, "covering" | "find">;
@@ -42,11 +26,8 @@ export interface BudgetHoldsDeps {
   shared: boolean;
 }
 
-export function createBudgetHolds(deps: BudgetHoldsDeps): BudgetHolds {
-  return new Holds(deps);
-}
-
-class Holds implements BudgetHolds {
+/** Admits calls against the budgets that cover them, in memory as long as leases have room. */
+export class BudgetHolds {
   readonly #deps: BudgetHoldsDeps;
   /** By budget and period (`balanceOf`). */
   readonly #balances: LimitedBalances;
@@ -64,11 +45,16 @@ class Holds implements BudgetHolds {
     });
   }
 
-  // Async, so that a fault of the cache is thrown like all others.
+  /**
+   * Holds the most that a call can cost under each budget that covers it, in the period in which it
+   * arrived. Throws `spend_cap_exceeded` naming the budget that has no room for it, and
+   * `store_unavailable`.
+   */
   async reserve(
     caller: BudgetedCaller,
     { upperBoundNanos, at }: { upperBoundNanos: bigint; at: Date },
   ): Promise<LimitHold> {
+    // In an async function, so that a fault of the cache is thrown like all others.
     const now = this.#deps.clock.now();
     const limits = this.#deps.cache.covering(caller).map((budget) => ({
       id: balanceOf(budget, at),
@@ -77,6 +63,10 @@ class Holds implements BudgetHolds {
     return await this.#balances.reserve(limits, upperBoundNanos);
   }
 
+  /**
+   * Renews leases, and gives back what is idle or exceeds a lowered limit; to be called every
+   * second.
+   */
   async tick(): Promise<void> {
     const now = this.#deps.clock.now();
     for (const { id } of this.#balances.limits()) {

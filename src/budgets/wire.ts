@@ -4,7 +4,7 @@ import { removedMinutes } from "../shared/change_feed.ts";
 import { type BudgetScope, oldestPeriod } from "./budget.ts";
 import { BudgetCache } from "./budget_cache.ts";
 import { createBudgetGauges } from "./budget_gauges.ts";
-import { type BudgetHoldsDeps, createBudgetHolds } from "./budget_holds.ts";
+import { BudgetHolds, type BudgetHoldsDeps } from "./budget_holds.ts";
 import { createBudgetService } from "./budget_service.ts";
 import { createBudgetStore } from "./store/budgets.ts";
 
@@ -17,7 +17,7 @@ export function createBudgets(
   const { clock, newId } = deps;
   const store = createBudgetStore(database);
   const budgetCache = new BudgetCache(store);
-  const budgetHolds = createBudgetHolds({
+  const budgetHolds = new BudgetHolds({
     ...{ ...deps, store, cache: budgetCache },
     shared: database.kind === "postgres",
   });

@@ -19,36 +19,6 @@ import {
 
 export type { SpillSpace } from "./record_queue.ts";
 
-/**
- * Writes the records of ended calls to the store in the background, in batches: a transaction costs
- * the store several milliseconds, however few records it has. Nothing on the hot path waits for it.
- */
-export interface Recorder {
-  record(interaction: SettledCall): void;
-  /**
-   * Resolves when everything recorded so far is in the store, so that a read that begins now
-   * includes it; everything of one account, or of those that no locked row holds up. Throws
-   * `store_unavailable`, at once if the store is known to be unavailable. An aborted `signal` ends
-   * the wait.
-   */
-  drain(accounts?: Drained, signal?: AbortSignal): Promise<void>;
-  /** Throws `overloaded` if so many records wait that no new call can begin. */
-  admit(): void;
-  readonly waiting: number;
-  /** The waiting records that aren't left to the journal. */
-  readonly inMemory: readonly SettledCall[];
-  /** End time of the call whose record has waited longest. */
-  readonly oldest: Date | undefined;
-  /** Number of records that the store has rejected. */
-  readonly rejected: number;
-  /**
-   * Number of rejected records that could not be saved elsewhere either: only the journal has them.
-   */
-  readonly unsaved: number;
-  /** Stops writing; waiting records stay in the journal. */
-  close(): void;
-}
-
 export interface RecorderDeps {
   store: Pick<InteractionStore, "insert">;
   log: Log;
@@ -65,10 +35,6 @@ export interface RecorderDeps {
   memory?: MemoryLimit;
   /** Saves a record that the store rejects; it counts as stored once this resolves. */
   reject?: (interaction: SettledCall, reason: string) => Promise<void>;
-}
-
-export function createRecorder(deps: RecorderDeps): Recorder {
-  return new QueueRecorder(deps);
 }
 
 /** How long an end waits for records, and a start for those whose rows another session has locked. */
@@ -95,7 +61,11 @@ interface Waiter {
   upTo: number;
 }
 
-class QueueRecorder implements Recorder {
+/**
+ * Writes the records of ended calls to the store in the background, in batches: a transaction costs
+ * the store several milliseconds, however few records it has. Nothing on the hot path waits for it.
+ */
+export class Recorder {
   readonly #deps: RecorderDeps;
   readonly #queue: RecordQueue;
   /** By what they wait for, each in the order in which they came. */
@@ -126,18 +96,24 @@ class QueueRecorder implements Recorder {
     return this.#queue.waiting;
   }
 
+  /** The waiting records that aren't left to the journal. */
   get inMemory(): readonly SettledCall[] {
     return this.#queue.inMemory;
   }
 
+  /** End time of the call whose record has waited longest. */
   get oldest(): Date | undefined {
     return this.#queue.oldest;
   }
 
+  /** Number of records that the store has rejected. */
   get rejected(): number {
     return this.#rejected;
   }
 
+  /**
+   * Number of rejected records that could not be saved elsewhere either: only the journal has them.
+   */
   get unsaved(): number {
     return this.#unsaved;
   }
@@ -148,6 +124,12 @@ class QueueRecorder implements Recorder {
     this.#start();
   }
 
+  /**
+   * Resolves when everything recorded so far is in the store, so that a read that begins now
+   * includes it; everything of one account, or of those that no locked row holds up. Throws
+   * `store_unavailable`, at once if the store is known to be unavailable. An aborted `signal` ends
+   * the wait.
+   */
   async drain(accounts: Drained = "all", signal?: AbortSignal): Promise<void> {
     if (this.#queue.isThrough(this.#queue.last, accounts)) return;
     if (this.#away || this.#closed) {
@@ -169,10 +151,12 @@ class QueueRecorder implements Recorder {
     await promise;
   }
 
+  /** Throws `overloaded` if so many records wait that no new call can begin. */
   admit(): void {
     this.#deps.spillSpace?.admit();
   }
 
+  /** Stops writing; waiting records stay in the journal. */
   close(): void {
     this.#closed = true;
   }

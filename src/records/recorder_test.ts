@@ -4,7 +4,7 @@ import { FakeClock } from "../base/clock.ts";
 import type { Log, LogFields } from "../base/log.ts";
 import { Fault } from "../shared/fault.ts";
 import type { InsertOptions, Interaction, InteractionStore } from "../shared/interaction.ts";
-import { createRecorder, type SpillSpace } from "./recorder.ts";
+import { Recorder, type SpillSpace } from "./recorder.ts";
 
 type Inserting = (rows: readonly Interaction[], options?: InsertOptions) => void | Promise<void>;
 
@@ -40,7 +40,7 @@ function setup(space?: Partial<SpillSpace>, lingerMs = 0, clock = new FakeClock(
     pauses.push(ms);
     await control.pausing();
   };
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     store,
     log,
     clock,

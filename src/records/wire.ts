@@ -11,7 +11,7 @@ import type { InteractionStore } from "../shared/interaction.ts";
 import { type VendorLabel, withRecordedNames } from "./filter_conditions.ts";
 import { createFlushRecords } from "./flush_records.ts";
 import type { Journal } from "./journal/journal.ts";
-import { createRecorder } from "./recorder.ts";
+import { Recorder } from "./recorder.ts";
 import { createMediaSigner } from "./signed_media.ts";
 import { withOwnSessions } from "./store/write_thread.ts";
 import { createRecords } from "./store/records.ts";
@@ -55,7 +55,7 @@ export function createRecordServices(options: RecordOptions) {
   const interactions = { ...records, insert };
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     store: storePayloads(interactions, payloadRulesOf(options, options.recordedForms), {
       gcHint: createGcHint(gcHintEveryBytes),
       room: storedBytes,

@@ -6,7 +6,7 @@ import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { within } from "../../src/base/deadline.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
-import { createRecorder } from "../../src/records/recorder.ts";
+import { Recorder } from "../../src/records/recorder.ts";
 import { createReplayedWriter } from "../../src/records/replayed_calls.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createThreadInsert, openWriteThread } from "../../src/records/store/write_thread.ts";
@@ -63,7 +63,7 @@ async function holdsUpNoOthers(
 ): Promise<void> {
   const { ids, ledger, call } = await setUp(database);
   const stored: string[] = [];
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     store: { insert },
     log: { info() {}, warn() {}, error: assert.fail },
     pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
@@ -121,7 +121,7 @@ onPostgres(
       const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
       const startRun = async () => {
         const journal = await openJournal(folder, { sync: "interval", segmentBytes: 20_000 });
-        const recorder = createRecorder({
+        const recorder = new Recorder({
           ...{ store: { insert }, log, pause, spillSpace: journal },
           stored: (some) => journal.stored(some),
           memory: { rows: 20, chars: 16 * 1024 * 1024 },

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Interaction, SettledCall } from "../../src/shared/interaction.ts";
-import { createRecorder, type Recorder } from "../../src/records/recorder.ts";
+import { Recorder } from "../../src/records/recorder.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
@@ -32,7 +32,7 @@ function spilling(name: string, test: (world: World) => Promise<void>, maxBytes?
       const lines: string[] = [];
       const at = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
       const world = { folder, journal, stored, lines, store, resume: () => {} };
-      const recorder = createRecorder({
+      const recorder = new Recorder({
         store: {
           async insert(rows) {
             await Promise.resolve();

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { turnEnd } from "../../src/base/turns.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
-import { createRecorder } from "../../src/records/recorder.ts";
+import { Recorder } from "../../src/records/recorder.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
 import { Random } from "../support/random.ts";
@@ -155,7 +155,7 @@ inFolder(
     const locked = new Set<number>();
     const stored = new Map<number, string[]>();
     let loaded = 0;
-    const recorder = createRecorder({
+    const recorder = new Recorder({
       store: {
         async insert(rows) {
           await new Promise((resolve) => setTimeout(resolve));

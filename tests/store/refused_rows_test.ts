@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
-import { createRecorder } from "../../src/records/recorder.ts";
+import { Recorder } from "../../src/records/recorder.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -28,7 +28,7 @@ async function refusesOne(database: Database, rows: Database): Promise<void> {
     const journal = await openJournal(folder, { sync: "always" });
     const lines: string[] = [];
     const log = { info() {}, warn() {}, error: (message: string) => void lines.push(message) };
-    const recorder = createRecorder({
+    const recorder = new Recorder({
       store,
       log,
       pause: () => Promise.reject(new Error("the store is there")),
@@ -76,7 +76,7 @@ eachDatabase(
         error: (_message: string, fields?: { transaction?: unknown }) =>
           void told.push(fields?.transaction),
       };
-      const recorder = createRecorder({
+      const recorder = new Recorder({
         store: createRecords(database),
         log,
         pause: () => Promise.reject(new Error("the store is there")),

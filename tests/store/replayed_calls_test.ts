@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { openJournal } from "../../src/records/journal/journal.ts";
-import { createRecorder } from "../../src/records/recorder.ts";
+import { Recorder } from "../../src/records/recorder.ts";
 import { createReplayedWriter } from "../../src/records/replayed_calls.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
@@ -15,7 +15,7 @@ const locked = 1;
 async function startRun(folder: string, isLocked: { value: boolean }, refused?: string) {
   const journal = await openJournal(folder, options);
   const stored: string[] = [];
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     store: {
       async insert(rows) {
         await new Promise((resolve) => setImmediate(resolve));
