@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../keys/account.ts";
-import { commandLine } from "../audit/audit.ts";
+import { type Audited, commandLine } from "../audit/audit.ts";
 import { inviteeOf, makeInvitation, readEmail } from "../people/invitation.ts";
 import { type PeopleStore, type Role, roles } from "../people/person.ts";
 import {
@@ -16,7 +16,7 @@ import {
 
 export interface InviteDeps {
   accounts: AccountStore;
-  people: Pick<PeopleStore, "invite">;
+  people: Pick<Audited<PeopleStore>, "invite">;
   clock: Clock;
   newId: () => string;
   /** The dashboard's public URL, without a slash at the end. */

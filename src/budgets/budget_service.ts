@@ -1,4 +1,4 @@
-import type { AuditNote } from "../audit/audit.ts";
+import type { Audited, AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -38,7 +38,7 @@ export interface BudgetService {
 }
 
 export interface BudgetServiceDeps {
-  store: BudgetStore;
+  store: Audited<BudgetStore>;
   clock: Pick<Clock, "now">;
   newId: () => string;
   /** Returns what an account's calls in this scope were charged since a time. */

@@ -1,4 +1,4 @@
-import type { AuditNote } from "../audit/audit.ts";
+import type { Audited, AuditNote } from "../audit/audit.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 import type { FileModel } from "./models_file.ts";
 import type { RealModels } from "./real_models.ts";
@@ -60,7 +60,7 @@ export function noVirtualModel(name: string): Fault {
 }
 
 export interface VirtualModelsDeps {
-  store: VirtualModelStore;
+  store: Audited<VirtualModelStore>;
   models: RealModels;
   ofService: () => readonly FileModel[];
   /** Loads a change into this process's cache. */

@@ -1,5 +1,5 @@
 import { webhookEvents } from "../../contracts/admin/webhooks.ts";
-import type { AuditNote } from "../audit/audit.ts";
+import type { Audited, AuditNote } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
 import type { Secret } from "../base/secret.ts";
@@ -43,7 +43,7 @@ export interface WebhookService {
 }
 
 export interface WebhookServiceDeps {
-  store: WebhookStore;
+  store: Audited<WebhookStore>;
   clock: Pick<Clock, "now">;
   newId: () => string;
   /** Whether an address is allowed, judged by its text alone. */
