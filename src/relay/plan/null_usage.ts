@@ -1,6 +1,6 @@
 import { joinBytes } from "../../base/bytes.ts";
 
-/** A vendor that leaves it out of this many pieces of a stream writes it into none. */
+/** A vendor that leaves it out of this many pieces with chunks writes it into none. */
 const triedPieces = 8;
 
 /**
@@ -10,7 +10,8 @@ const triedPieces = 8;
 export function nullUsageRemover(): (events: Uint8Array) => Uint8Array {
   let triesLeft = triedPieces;
   return (events) => {
-    if (triesLeft === 0) return events;
+    // Vendors send comments, without a brace, for as long as a call waits.
+    if (triesLeft === 0 || !events.includes(brace)) return events;
     const without = withoutNullUsage(events);
     triesLeft = without === events ? triesLeft - 1 : Infinity;
     return without;
@@ -42,7 +43,7 @@ function withoutNullUsage(events: Uint8Array): Uint8Array {
 
 const key = new TextEncoder().encode('"usage"');
 const none = new TextEncoder().encode("null");
-const [space, comma, colon] = [0x20, 0x2c, 0x3a];
+const [space, comma, colon, brace] = [0x20, 0x2c, 0x3a, 0x7b];
 
 function hasAt(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
   for (let index = 0; index < part.length; index++) {

@@ -39,6 +39,10 @@ Deno.test("a stream without null usage is no longer searched after a few pieces"
   for (let piece = 0; piece < 20; piece++) searched(plain);
   assert.notStrictEqual(searched(withNull), withNull);
 
+  const waiting = nullUsageRemover();
+  for (let piece = 0; piece < 20; piece++) waiting(new TextEncoder().encode(": keep-alive\n\n"));
+  assert.notStrictEqual(waiting(withNull), withNull);
+
   const unsearched = nullUsageRemover();
   for (let piece = 0; piece < 8; piece++) unsearched(plain);
   assert.strictEqual(unsearched(withNull), withNull);
