@@ -307,3 +307,28 @@ Deno.test("large calls come back in the order in which they ended, wherever they
     await journal.close();
   });
 });
+
+Deno.test("a call that ends in the file that is being read back comes next, and keeps the file", async () => {
+  await withFolder(async (folder) => {
+    const journal = await openJournal(folder, { sync: "always" });
+    const spill = async (id: string) => {
+      journal.begin(begun(id));
+      const ending = journal.end(ended(id));
+      assert.equal(journal.spill(id), true);
+      await ending;
+    };
+    await spill("early");
+    const reading = journal.readSpilled();
+    const spilling = spill("late");
+    assert.deepEqual(await reading, [ended("early")]);
+    await spilling;
+    assert.deepEqual(await journal.readSpilled(), [ended("late")]);
+    journal.stored(["early"]);
+    await journal.compact();
+    assert.equal(journal.segments, 1);
+    journal.stored(["late"]);
+    await journal.compact();
+    assert.equal(journal.segments, 0);
+    await journal.close();
+  });
+});
