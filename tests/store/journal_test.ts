@@ -298,6 +298,25 @@ Deno.test("after kill -9 in the middle of writing every end that was confirmed i
     assert.ok(confirmed.size > 600);
   }));
 
+Deno.test("a compaction removes a file that holds only stored calls while it is being synced", async () => {
+  const slowly = Promise.withResolvers<void>();
+  let syncs = 0;
+  const createFile = (path: string): SegmentFile => {
+    const file = watchedFiles(() => {})(path);
+    return { ...file, syncData: () => syncs++ === 0 ? slowly.promise : file.syncData() };
+  };
+  await withJournal(async (journal, folder) => {
+    journal.begin(interaction(7, "call-1"));
+    const ending = journal.end(interaction(7, "call-1"));
+    while (syncs === 0) await new Promise((resolve) => setTimeout(resolve));
+    journal.stored(["call-1"]);
+    setTimeout(slowly.resolve, 20);
+    await journal.compact();
+    assert.deepEqual(files(folder), []);
+    await ending;
+  }, { ...always, createFile })();
+});
+
 Deno.test(
   "tidied files hold calls under way and nothing of those that are in the store",
   withJournal(async (journal, folder) => {

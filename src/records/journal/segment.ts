@@ -112,8 +112,9 @@ export class Segment {
   async rewrite(isNeeded: (record: JournalRecord) => boolean): Promise<number> {
     this.#isRewriting = true;
     try {
-      // Pending syncs are of the old file.
+      // Pending syncs are of the old file, and until their end it can't be removed.
       await this.sync();
+      while (this.#syncs > 0) await this.#file.syncData();
       return this.open > 0 ? await this.#replace(isNeeded) : 0;
     } finally {
       this.#isRewriting = false;
@@ -135,8 +136,6 @@ export class Segment {
         bytes += encoded.length;
       }
       await fresh.sync();
-      // A sync that began earlier may still be running.
-      while (this.#syncs > 0) await fresh.sync();
       Deno.renameSync(path, this.path);
     } catch (thrown) {
       // On a full disk each try would leave an open descriptor, and half a file that takes the last
