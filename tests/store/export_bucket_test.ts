@@ -107,8 +107,28 @@ Deno.test("a store that falls silent within a file, or before it, fails the read
       await exchange.head(206, {}, { length: 1000 });
       await exchange.write("hello");
     });
-    const env = { AWS_REGION: "eu", AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
-    const bucket = bucketOf({ env: { ...env, S3_ENDPOINT: store.url } }, 300);
-    await assert.rejects(collect(bucket.read(file, 0, 1000)), /TimeoutError/, `begins: ${begins}`);
+    const bucket = bucketOf(storeAt(store.url), 300);
+    const reason = begins ? /the bucket was silent for 300 ms/ : /TimeoutError/;
+    await assert.rejects(collect(bucket.read(file, 0, 1000)), reason);
   }
 });
+
+Deno.test("a caller that takes its time gets the whole file", async () => {
+  const length = 16 * 1024 * 1024;
+  await using store = await startFakeVendor(async (exchange) => {
+    await exchange.head(206, {}, { length });
+    await exchange.write(new Uint8Array(length));
+  });
+  const pieces = bucketOf(storeAt(store.url), 300).read(file, 0, length);
+  let read = 0;
+  for await (const piece of pieces) {
+    if (read === 0) await new Promise((resolve) => setTimeout(resolve, 700));
+    read += piece.length;
+  }
+  assert.equal(read, length);
+});
+
+function storeAt(url: string): Pick<TestBucket, "env"> {
+  const env = { AWS_REGION: "eu", AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
+  return { env: { ...env, S3_ENDPOINT: url } };
+}

@@ -26,7 +26,10 @@ function partBytes(claim: number): number {
   return (claim === 1 ? 5 : 20) * 1024 * 1024;
 }
 const partsAtOnce = 2;
-/** How long a store may take to answer, and how long it may be silent within an answer. */
+/**
+ * How long a store may take to answer, and how long it may be silent within an answer: a store that
+ * hangs must block neither a job nor a download forever.
+ */
 const longestWaitMs = 120_000;
 /** The client's defaults, which passing an agent would otherwise replace. */
 const connections = { keepAlive: true, maxSockets: 50 };
@@ -73,13 +76,13 @@ export function createExportBucket(
     },
     async *read(file, start, end) {
       if (end <= start) return;
-      const { client, s3 } = await library();
-      const { Body } = await client.send(
+      const { reader, s3 } = await library();
+      const { Body } = await reader.send(
         new s3.GetObjectCommand({ Bucket, Key: keyOf(file), Range: `bytes=${start}-${end - 1}` }),
       ).catch((thrown) => {
         throw thrown instanceof s3.NoSuchKey ? exportFileMissing(file.requestId) : thrown;
       });
-      for await (const piece of Body as AsyncIterable<Uint8Array>) yield piece;
+      yield* unlessSilent(Body as Readable, waitMs);
     },
     async remove(file, which) {
       const { client, s3 } = await library();
@@ -105,25 +108,46 @@ async function open(settings: BucketSettings, waitMs: number) {
     import("@aws-sdk/lib-storage"),
     import("@aws-sdk/s3-request-presigner"),
   ]);
-  const client = new s3.S3Client({
-    region: settings.region,
-    ...(settings.endpoint === undefined
-      ? {}
-      : { endpoint: settings.endpoint, forcePathStyle: true }),
-    credentials: {
-      accessKeyId: settings.accessKeyId.reveal(),
-      secretAccessKey: settings.secretAccessKey.reveal(),
-    },
-    // A store that hangs must block neither a job nor a download forever.
-    requestHandler: {
-      ...{ connectionTimeout: 5_000, requestTimeout: waitMs, throwOnRequestTimeout: true },
-      ...{ socketTimeout: waitMs, httpsAgent: createHttpsAgent(connections) },
-    },
-    // Stores other than Amazon's don't know the checksums that the client adds by default.
-    requestChecksumCalculation: "WHEN_REQUIRED",
-    responseChecksumValidation: "WHEN_REQUIRED",
-  });
-  return { s3, client, Upload, getSignedUrl };
+  const clientWith = (limits: { socketTimeout?: number }) =>
+    new s3.S3Client({
+      region: settings.region,
+      ...(settings.endpoint === undefined
+        ? {}
+        : { endpoint: settings.endpoint, forcePathStyle: true }),
+      credentials: {
+        accessKeyId: settings.accessKeyId.reveal(),
+        secretAccessKey: settings.secretAccessKey.reveal(),
+      },
+      requestHandler: {
+        ...{ connectionTimeout: 5_000, requestTimeout: waitMs, throwOnRequestTimeout: true },
+        ...{ ...limits, httpsAgent: createHttpsAgent(connections) },
+      },
+      // Stores other than Amazon's don't know the checksums that the client adds by default.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+      responseChecksumValidation: "WHEN_REQUIRED",
+    });
+  return {
+    ...{ s3, Upload, getSignedUrl },
+    client: clientWith({ socketTimeout: waitMs }),
+    // Reads files: to `socketTimeout`, a caller that takes its time looks like a silent store.
+    reader: clientWith({}),
+  };
+}
+
+/** Yields a file's pieces; fails if the store lets us wait for one for longer than `waitMs`. */
+async function* unlessSilent(body: Readable, waitMs: number): AsyncGenerator<Uint8Array> {
+  const limit = () =>
+    setTimeout(() => body.destroy(new Error(`the bucket was silent for ${waitMs} ms`)), waitMs);
+  let timer = limit();
+  try {
+    for await (const piece of body) {
+      clearTimeout(timer);
+      yield piece;
+      timer = limit();
+    }
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**
