@@ -126,6 +126,25 @@ for (const type of ["text/plain; charset=utf-8", "application/octet-stream", und
   });
 }
 
+Deno.test("a messages stream that ends after its stop reason gets the last event that it lacks", async () => {
+  const from = messagesStream.indexOf("event: message_delta");
+  const lastEvent = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+  for (const missing of [0, 2, 12, 28, 40, lastEvent.length, lastEvent.length + 2]) {
+    world().play((exchange) => exchange.stream([messagesStream.slice(0, -missing || undefined)]));
+    const body = {
+      model: "vendor-c/claude-haiku-4-5",
+      max_tokens: 9,
+      messages: hello,
+      stream: true,
+    };
+    const said = await world().post("/chat/v1/messages", body);
+    assert.ok((await said.text()).endsWith(messagesStream.slice(from)), `${missing} bytes less`);
+    const row = await world().row(said.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.output_tokens], ["completed", 5]);
+  }
+  world().play();
+});
+
 Deno.test("on the unified family a messages answer names the model as it was asked", async () => {
   const names: Record<string, string[]> = {};
   const path = { unified: "/chat/v1/messages", family: "/anthropic/v1/messages" };

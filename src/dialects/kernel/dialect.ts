@@ -129,15 +129,14 @@ interface OptionalForms {
    * holds it.
    */
   wholeOf?(event: SseEvent): unknown;
+  /** For a dialect whose clients need its last event: that event, which some vendors leave out. */
+  readonly lastEvent?: string;
   /**
    * For a dialect whose vendors sign their thinking: the unsigned parts of the conversation, which
    * this model would refuse; undefined if there are none.
    */
   unsignedThinking?(body: unknown, model: string): UnsignedThinking | undefined;
-  /**
-   * For a dialect whose callers may ask for a summary of their conversation: whether a request
-   * does.
-   */
+  /** For a dialect whose callers may ask for a summary of their conversation: whether one does. */
   asksForSummary?(body: unknown): boolean;
   /** For a dialect with tools or fields that not all its vendors know: the kinds in a request. */
   extensionsIn?(body: unknown): readonly ("tools" | "fields")[];

@@ -57,6 +57,9 @@ export function* passThrough(
   let repeated: unknown;
   let start: StartEvent | undefined;
   let isOpen = false;
+  let hasLastEvent = false;
+  /** Without a blank line, callers would read an event as part of the one before. */
+  const behind = (event: string) => isOpen ? `\n\n${event}` : event;
   const { label } = target.vendor;
   return {
     upstream: dialect,
@@ -76,7 +79,10 @@ export function* passThrough(
           const event = stateless ? shownEvent(original, stateless) : original;
           isOpen = lacksBlankLine(event);
           start ??= events.find((one) => one.type === "start");
-          if (terminal) repeated ??= dialect.wholeOf?.(event);
+          if (terminal) {
+            hasLastEvent = true;
+            repeated ??= dialect.wholeOf?.(event);
+          }
           // Callers who did not ask for usage don't get an event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
@@ -85,12 +91,14 @@ export function* passThrough(
         ...stateless || shown !== undefined ? {} : {
           forwardRun: (bytes, events) => ({ events, sent: asAsked(bytes) }),
         },
-        end: (rest) => ({ events: rest, sent: isOpen ? "\n\n" : undefined }),
-        fail: (fault, nextSequence) => {
-          const frame = dialect.errorFrame(fault, { body, start, nextSequence });
-          // Without a blank line, callers would read both as one event.
-          return new TextEncoder().encode(isOpen ? `\n\n${frame}` : frame);
+        end(rest) {
+          const last = hasLastEvent ? "" : dialect.lastEvent ?? "";
+          return { events: rest, sent: behind(last) || undefined };
         },
+        fail: (fault, nextSequence) =>
+          new TextEncoder().encode(
+            behind(dialect.errorFrame(fault, { body, start, nextSequence })),
+          ),
       }),
     encodeFolded: (answer) =>
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
@@ -101,11 +109,10 @@ export function* passThrough(
 
 /**
  * Whether the vendor's stream ended before the blank line of this event, or between the last CR and
- * LF: most clients then drop the event. Where an end marker ends doesn't matter.
+ * LF: most clients then drop the event.
  */
-function lacksBlankLine(event: SseEvent): boolean {
-  if (event.terminated && event.bytes.at(-1) !== carriageReturn) return false;
-  return event.data?.trim() !== "[DONE]";
+function lacksBlankLine({ terminated, bytes }: SseEvent): boolean {
+  return !terminated || bytes.at(-1) === carriageReturn;
 }
 
 const carriageReturn = 0x0d;

@@ -14,7 +14,7 @@ import { unsignedThinking } from "./request/unsigned_thinking.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
-import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
+import { createStreamEncoder, errorFrame, lastEvent } from "./stream_encoder.ts";
 
 /** Messages: Anthropic's API. */
 export const messages: Dialect = {
@@ -42,6 +42,7 @@ export const messages: Dialect = {
   createStreamDecoder,
   createStreamEncoder,
   errorFrame,
+  lastEvent,
   conversation,
   counting,
   naming,

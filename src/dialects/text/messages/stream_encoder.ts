@@ -21,6 +21,8 @@ export function createStreamEncoder(context: AnswerContext): StreamEncoder {
   return new MessagesStreamEncoder(context);
 }
 
+export const lastEvent = sseEvent({ type: "message_stop" });
+
 /**
  * Writes one streamed answer: one `message_start`, blocks one after the other, then `message_delta`
  * and `message_stop`. The finish is held back until the end, since usage may follow it. Only the
@@ -76,7 +78,7 @@ class MessagesStreamEncoder implements StreamEncoder {
           container: null,
         },
         usage: { ...writeTotals(usage), ...lifetimes(usage) },
-      }) + sseEvent({ type: "message_stop" });
+      }) + lastEvent;
   }
 
   fail(fault: Fault): string {
