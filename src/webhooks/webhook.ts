@@ -132,7 +132,10 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** Pauses after failed attempts; the last one is repeated until an event is a day old. */
+/**
+ * Pauses after failed attempts; the last one is repeated until an event is a day old. None is longer
+ * than half of the 8 hours in `deliveries.ts`.
+ */
 const retryMs: readonly number[] = [
   ...[5 * second, 30 * second, 2 * minute, 10 * minute, 30 * minute],
   ...[hour, 2 * hour, 4 * hour],

@@ -75,7 +75,11 @@ eachDatabase("a new event is due although its clock is ahead, and then waits its
   const nextAt = new Date(noon.getTime() + 5_000);
   await deliveries.finish(claimed!, { kind: "failed", at: noon, reason: "status 500", nextAt });
   assert.equal(await deliveries.claim(noon, []), undefined);
-  assert.equal((await deliveries.claim(nextAt, []))?.id, "m");
+  const again = (await deliveries.claim(nextAt, []))!;
+  assert.equal(again.id, "m");
+  const tomorrow = new Date(noon.getTime() + 24 * 3_600_000);
+  await deliveries.finish(again, { kind: "failed", at: noon, reason: "none", nextAt: tomorrow });
+  assert.equal((await deliveries.claim(noon, []))?.id, "m", "the clock was set back by a day");
 });
 
 onPostgres("replicas that claim at once send a receiver one event at a time", async (database) => {

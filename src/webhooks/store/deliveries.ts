@@ -74,8 +74,10 @@ const busyAccounts = `${heads} select w.account_id from heads join webhooks w on
 
 const nextEvent = {
   // A receiver is sent one event at a time: a webhook whose head is claimed has no other. A new event
-  // is due by any clock: a deletion and an export date theirs by the database's.
-  where: `work.id = any(array(${heads} select id from heads where next_at <= $3 or attempts = 0))
+  // is due by any clock: a deletion and an export date theirs by the database's. So is one whose
+  // pause is twice as long as any: the clock was set back.
+  where: `work.id = any(array(${heads} select id from heads
+      where next_at <= $3 or attempts = 0 or next_at - interval '8 hours' > $3))
     and work.webhook_id <> all($4::text[])`,
   // Accounts to which fewer events are being sent come first, and of an account's receivers those
   // that fail last: otherwise receivers that are slow or hang would take all turns.
