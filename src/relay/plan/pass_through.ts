@@ -79,10 +79,8 @@ export function* passThrough(
           const event = stateless ? shownEvent(original, stateless) : original;
           isOpen = lacksBlankLine(event);
           start ??= events.find((one) => one.type === "start");
-          if (terminal) {
-            hasLastEvent = true;
-            repeated ??= dialect.wholeOf?.(event);
-          }
+          hasLastEvent ||= terminal;
+          if (terminal) repeated ??= dialect.wholeOf?.(event);
           // Callers who did not ask for usage don't get an event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
           const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
