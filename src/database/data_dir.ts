@@ -53,8 +53,14 @@ export async function claimDataDir(
   };
 }
 
+/** Throws an Error of one line if this user may not look. */
 export async function hasDatabase(path: string): Promise<boolean> {
-  return await Deno.stat(embeddedDatabaseIn(path)).then((file) => file.isDirectory, () => false);
+  try {
+    return (await Deno.stat(embeddedDatabaseIn(path))).isDirectory;
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.PermissionDenied) throw unusable(path, thrown);
+    return false;
+  }
 }
 
 export function embeddedDatabaseIn(path: string): string {
@@ -152,7 +158,7 @@ function unusable(path: string, thrown: unknown): Error {
     ? "set DATA_DIR to a path without commas"
     : isForbidden
     ? "set DATA_DIR to a directory that is not the program's own and not below /dev, /proc or /sys, where Deno writes nothing"
-    : "set DATA_DIR to a directory that this user can write";
+    : "set DATA_DIR to a directory that this user can write, or run this as the user who owns it";
   return new Error(`DATA_DIR=${path} can't be used (${reason}): ${wayOut}.`);
 }
 
@@ -163,7 +169,8 @@ function nameOf(owner: Owner | undefined): string {
 
 /**
  * Returns the owner's address; undefined if there is no owner, or it has no address yet. A killed
- * process leaves its note behind, and a copied directory has that of its original.
+ * process leaves its note behind, and a copied directory has that of its original. Throws an Error
+ * of one line if this user may not look.
  */
 export async function addressOfOwner(path: string): Promise<string | undefined> {
   return await isHeld(path) ? (await readOwner(path))?.address : undefined;
@@ -173,7 +180,8 @@ async function isHeld(path: string): Promise<boolean> {
   try {
     using file = await Deno.open(`${path}/owner.lock`);
     return !await file.tryLock(false);
-  } catch {
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.PermissionDenied) throw unusable(path, thrown);
     return false;
   }
 }

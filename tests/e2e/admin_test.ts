@@ -158,6 +158,30 @@ Deno.test("a command in a wrong folder says so and makes nothing", async () => {
   assert.match(beside.stderr, /\(the demo's is .*\/wrong\/demo\)/);
 });
 
+Deno.test({
+  name: "a user who may not read the data is told so, not that there is none",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const data = `${directory}/unreadable`;
+    await Deno.mkdir(data, { mode: 0 });
+    const deno = [Deno.execPath(), "run", "-A", "--no-check", "admin.ts"];
+    // Root reads everything unless it gives up these capabilities.
+    const plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
+    const [program, ...words] = Deno.uid() === 0 ? [...plain, ...deno] : deno;
+    for (const args of [["key", "list"], ["health"]]) {
+      const { code, stdout, stderr } = await new Deno.Command(program!, {
+        args: [...words, ...args],
+        env: { DATA_DIR: data, DATABASE_URL: "" },
+      }).output();
+      assert.deepEqual([code, stdout.length], [1, 0]);
+      assert.match(
+        new TextDecoder().decode(stderr),
+        /^error: DATA_DIR=\S+ can't be used \(Permission denied [^\n]+\): [^\n]+ as the user who owns it\.\n$/,
+      );
+    }
+  },
+});
+
 Deno.test("a command that runs beside a server on PostgreSQL says which variable it lacks", async () => {
   const path = `${directory}/journal-only`;
   const claim = await claimDataDir(path);
