@@ -1,4 +1,4 @@
-import { endings } from "./endings.ts";
+import { endings, latencyText } from "./endings.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import type { Transcript } from "../../../records/transcript.ts";
@@ -78,7 +78,7 @@ function Headline({ detail: { summary } }: { detail: InteractionDetail }) {
       <BoxedFact name="Tokens">
         {summary.inputTokens === null && summary.outputTokens === null ? "–" : count(tokens)}
       </BoxedFact>
-      <BoxedFact name="Latency">{duration(summary.latencyMs)}</BoxedFact>
+      <BoxedFact name="Latency">{latencyText(summary)}</BoxedFact>
       <BoxedFact name="First token">
         {summary.timeToFirstTokenMs === null || !summary.stream
           ? "–"

@@ -160,8 +160,9 @@ const modes = {
   dual_key: "Sent with the call",
 } as const;
 
-/** Shows the three times that the record has: arrival, first token and end. */
+/** Shows the three times that the record has: arrival, first token and end; an interrupted one lacks the last. */
 export function TimingPanel({ detail: { summary } }: Detail) {
+  if (summary.status === "interrupted") return null;
   const { latencyMs, timeToFirstTokenMs } = summary;
   const first = Math.min(timeToFirstTokenMs ?? latencyMs, latencyMs);
   const bars = timeToFirstTokenMs === null || !summary.stream

@@ -1,4 +1,5 @@
-import type { InteractionStatus } from "../../../shared/interaction.ts";
+import type { InteractionStatus, InteractionSummary } from "../../../shared/interaction.ts";
+import { duration } from "../../amounts.ts";
 import type { Tone } from "../../components.tsx";
 
 /** How the dashboard names and explains a call's status. */
@@ -15,3 +16,10 @@ export const endings: Readonly<
     meaning: "The service stopped before the call had ended.",
   },
 };
+
+/** An interrupted call's record has the latency 0, since nothing saw its end. */
+export function latencyText(
+  { status, latencyMs }: Pick<InteractionSummary, "status" | "latencyMs">,
+): string {
+  return status === "interrupted" ? "–" : duration(latencyMs);
+}

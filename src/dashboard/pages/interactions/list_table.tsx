@@ -1,4 +1,4 @@
-import { endings } from "./endings.ts";
+import { endings, latencyText } from "./endings.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, Isolated, LinkLine, Table, Time } from "../../components.tsx";
 import { exactTime, nameText, relativeTime } from "../../format.ts";
@@ -112,7 +112,7 @@ function Row({ row, now, vendors }: Omit<RowsProps, "rows"> & { row: Interaction
         {row.timeToFirstTokenMs === null || !row.stream
           ? null
           : <span class="muted">{`${duration(row.timeToFirstTokenMs)} / `}</span>}
-        {duration(row.latencyMs)}
+        {latencyText(row)}
       </td>
     </tr>
   );

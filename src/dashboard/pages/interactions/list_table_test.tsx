@@ -1,7 +1,10 @@
 import assert from "@std/assert";
 import { interactionRow } from "../../../../tests/support/interaction_row.ts";
+import type { InteractionStatus } from "../../../shared/interaction.ts";
+import { TimingPanel } from "./detail_panels.tsx";
 import { Rows } from "./list_table.tsx";
 
+const noPayloads = { pricedUsageText: null, request: null, response: null, vendorAnswer: null };
 const vendors = new Map([["vendor-b", "openai"]]);
 
 Deno.test("a row names the model as other pages do", () => {
@@ -9,6 +12,17 @@ Deno.test("a row names the model as other pages do", () => {
   const html = String(<Rows rows={[row]} now={row.createdAt} vendors={vendors} />);
   const cell = /<td title="openai\/gpt-5-mini">(.*?)<\/td>/.exec(html)?.[1];
   assert.equal(cell?.replace(/<[^>]*>/g, ""), "openai/gpt-5-mini");
+});
+
+Deno.test("an interrupted call shows no latency, since nothing saw its end", () => {
+  const latencyOf = (status: InteractionStatus) => {
+    const row = interactionRow("call-1", { status, latencyMs: 0 });
+    const html = String(<Rows rows={[row]} now={row.createdAt} vendors={vendors} />);
+    const panel = String(<TimingPanel detail={{ ...noPayloads, summary: row }} />);
+    return [/to the end"[^>]*>(.*?)<\/td>/.exec(html)?.[1], panel.includes("Whole call")];
+  };
+  assert.deepEqual(latencyOf("completed"), ["0 ms", true]);
+  assert.deepEqual(latencyOf("interrupted"), ["–", false]);
 });
 
 Deno.test("a row's link says which call it opens, not only how long ago that was", () => {

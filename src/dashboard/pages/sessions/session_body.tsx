@@ -1,7 +1,7 @@
-import { endings } from "../interactions/endings.ts";
+import { endings, latencyText } from "../interactions/endings.ts";
 import type { ShownAnswer, ShownTurn } from "../../../records/transcript.ts";
 import type { SessionCall } from "../../../records/interaction_repository.ts";
-import { count, counted, duration, percent, usd } from "../../amounts.ts";
+import { count, counted, percent, usd } from "../../amounts.ts";
 import { Badge, BoxedFact, Time } from "../../components.tsx";
 import { AddedTurns } from "../interactions/conversation.tsx";
 import { payloadsNeeded } from "../interactions/detail_body.tsx";
@@ -141,7 +141,7 @@ function Call({ call, seesPayloads, now, vendors }: SessionProps & { call: Shown
       </h2>
       <p class="muted run-figures">
         <Time at={summary.createdAt} now={now} />
-        {` · ${duration(summary.latencyMs)}`}
+        {` · ${latencyText(summary)}`}
         {` · ${count(summary.inputTokens ?? 0)} in, ${
           count(summary.cacheReadTokens ?? 0)
         } cached (${percent(summary.cacheReadTokens ?? 0, summary.inputTokens ?? 0)}), ${
