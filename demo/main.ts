@@ -1,7 +1,7 @@
 import { adminCommandOf, type Config, readConfig, usualKeyVariables } from "../src/main/config.ts";
-import { refuseArguments, runServer } from "../src/main/run_server.ts";
+import { failedStart, refuseArguments, runServer } from "../src/main/run_server.ts";
 import { startIdentityProvider, usualPort } from "./simulator/identity_provider.ts";
-import { fillDemo } from "./life/fill.ts";
+import { fillDemo, removeUnfilled } from "./life/fill.ts";
 import { startSimulators } from "./simulators.ts";
 
 /**
@@ -14,12 +14,19 @@ refuseArguments("demo", ["--empty"]);
 const isEmpty = Deno.args.includes("--empty");
 const simulators = await startSimulators();
 const provider = startIdentityProvider();
-if (!provider.isUsual) {
-  console.error(
-    `Another program uses port ${usualPort}, on which the demo's sign-in runs. If you became the owner at an earlier start, sign in with the link printed by: ${
-      adminCommandOf(readDemoConfig())
-    } sign-in`,
-  );
+try {
+  const config = readDemoConfig();
+  if (!provider.isUsual) {
+    console.error(
+      `Another program uses port ${usualPort}, on which the demo's sign-in runs. If you became the owner at an earlier start, sign in with the link printed by: ${
+        adminCommandOf(config)
+      } sign-in`,
+    );
+  }
+  await removeUnfilled(config.dataDir);
+} catch (thrown) {
+  console.error(failedStart(thrown));
+  Deno.exit(1);
 }
 await runServer(readDemoConfig, isEmpty ? undefined : fillDemo);
 

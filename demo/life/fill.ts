@@ -1,3 +1,4 @@
+import { claimDataDir } from "../../src/database/data_dir.ts";
 import type { FirstStart } from "../../src/main/serve.ts";
 import { cohorts, demoCalls, demoDays } from "./calls.ts";
 
@@ -6,12 +7,42 @@ const creditNanos = 100n * 1_000_000_000n;
 const oneNanos = 1_000_000_000n;
 const rowsPerInsert = 500;
 
+/** Exists while the demo is being filled. */
+function noteIn(dataDir: string): string {
+  return `${dataDir}/filling`;
+}
+
+/**
+ * Removes the data of a demo that was stopped while it was filled, so that its next start is a first
+ * start again: it would have only some of its calls for good, and nobody has seen its key. Throws an
+ * Error of one line if a process holds `dataDir`.
+ */
+export async function removeUnfilled(dataDir: string): Promise<void> {
+  const isFilled = await Deno.stat(noteIn(dataDir)).then(() => false, () => true);
+  if (isFilled) return;
+  const claim = await claimDataDir(dataDir);
+  // The note goes last, in case that this is stopped as well.
+  for (const { name } of [...Deno.readDirSync(dataDir)]) {
+    if (name === "owner.lock" || name === "filling") continue;
+    await Deno.remove(`${dataDir}/${name}`, { recursive: true });
+  }
+  await Deno.remove(noteIn(dataDir));
+  await claim.release();
+}
+
 /**
  * Fills the demo's database: sixty days of calls through the store that records real calls, so that
  * usage sums, key charges and ledger include them; outcomes at the times of their calls, since a
  * day's outcomes are compared with that day's calls; and an evaluation through the API.
  */
-export async function fillDemo({ services, key, address }: FirstStart): Promise<void> {
+export async function fillDemo(start: FirstStart): Promise<void> {
+  const note = noteIn(start.services.config.dataDir);
+  await Deno.writeTextFile(note, "");
+  await fill(start);
+  await Deno.remove(note);
+}
+
+async function fill({ services, key, address }: FirstStart): Promise<void> {
   const account = await services.stores.accounts.first();
   const [apiKey] = await services.stores.apiKeys.list(account?.id);
   if (!account || !apiKey) throw new Error("The demo has no account yet");

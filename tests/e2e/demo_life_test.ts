@@ -17,6 +17,12 @@ const demo = shared(async () => {
     async onFirstStart(start) {
       cohorts = start.services.cohorts;
       await fillDemo(start);
+      // Else its next start would remove it.
+      assert.ok(
+        !Array.from(Deno.readDirSync(start.services.config.dataDir)).some(({ name }) =>
+          name === "filling"
+        ),
+      );
     },
   });
   const stop = async () => {

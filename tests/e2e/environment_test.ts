@@ -368,3 +368,23 @@ Deno.test("--help explains a start, and starts nothing", async () => {
     /^Starts the service with simulated vendors .*\n\nusage: .* demo \[--empty\]$/m,
   );
 });
+
+Deno.test("a demo with an invalid setting says so in one line, also if its sign-in's port is taken", async () => {
+  using _port = takenPort(8786);
+  const env = { DATA_DIR: `${directory}/none`, PORT: "80a" };
+  const { code, stdout, stderr } = await runProgram({ script: "demo/main.ts", env });
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.equal(
+    stderr,
+    "error: PORT=80a is not valid: expected a whole number from 0 to 65535.\n",
+  );
+});
+
+/** Takes a port unless another program has it already. */
+function takenPort(port: number): Disposable | undefined {
+  try {
+    return Deno.listen({ hostname: "127.0.0.1", port });
+  } catch {
+    return undefined;
+  }
+}
