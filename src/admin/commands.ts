@@ -231,10 +231,18 @@ function parse<Deps>(table: Readonly<Record<string, Command<Deps>>>, argv: reado
   return { command, ...parseCommand(name, command, rest) };
 }
 
+/** A list with commas, as other programs take it, would be refused as one unknown name. */
+function separate(values: Values, option: string, expected: string): string[] {
+  const texts = many(values, option);
+  const list = texts.find((word) => word.includes(","));
+  if (list === undefined) return texts;
+  throw new UsageError(`--${option} ${list.slice(0, 100)}: expected ${expected}`);
+}
+
 async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   const owner = await chosenAccount(deps.accounts, values);
-  const scopes = many(values, "scope").map((scope) =>
+  const scopes = separate(values, "scope", "one scope; repeat --scope for others").map((scope) =>
     scopeNamed(deps, scope, (problem) => new UsageError(`--scope ${scope}: ${problem}`))
   );
   const caps = {
@@ -245,7 +253,7 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const { key, value } = await createApiKey(deps, commandLineAt(deps.clock), owner, {
     name,
     scopes,
-    models: many(values, "models"),
+    models: separate(values, "models", "names separated by spaces"),
     onDisconnect: choice(values, "on-disconnect", ["cancel", "drain"]) ?? "cancel",
     translationMode: choice(values, "translation-mode", ["strict", "lenient"]) ?? "default",
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",

@@ -196,7 +196,7 @@ const unknownScope: [string[], RegExp][] = [
   [["--frob"], /^Unknown command '--frob'\./],
   [
     [...create, "--models", "vendor-b/gpt-x", "vendor-b/gpt-x,openai/gpt-y"],
-    /^--models: no model has the name 'vendor-b\/gpt-x,openai\/gpt-y'$/,
+    /^--models vendor-b\/gpt-x,openai\/gpt-y: expected names separated by spaces$/,
   ],
   [[...create, "--models", "vendor-b/gpt-x vendor-b/gpt-y"], /^--models: no model has the name/],
   [["key", "create"], /--name is missing/],
@@ -220,6 +220,10 @@ const unknownScope: [string[], RegExp][] = [
   [
     [...create, "--scope", "everything"],
     /^--scope everything: expected one of chat, openai \(vendor-b\)/,
+  ],
+  [
+    [...create, "--scope", "openai,status"],
+    /^--scope openai,status: expected one scope; repeat --scope/,
   ],
   [[...create, "--on-disconnect", "maybe"], /^--on-disconnect maybe: expected cancel or drain/],
   [[...create, "--translation-mode", "x"], /^--translation-mode x: expected strict or lenient/],
