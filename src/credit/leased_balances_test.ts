@@ -242,6 +242,30 @@ Deno.test("beside others a process reports calls under way once, and reads what 
   assert.deepEqual(done, ["renew 0"], "so that nobody sees calls under way any more");
 });
 
+Deno.test("a tick checks a limited number of balances, and the others at the next ones", async () => {
+  const reads: number[][] = [];
+  const { balances, store, clock } = await setUp(usd, {
+    shared: true,
+    over: (real) => ({
+      available(ids) {
+        reads.push([...ids]);
+        return real.available(ids);
+      },
+    }),
+  });
+  const accounts = Array.from({ length: 1200 }, (_, n) => n + 1);
+  for (const one of accounts) {
+    await store.grant(one, usd);
+    await balances.reserve(one, cent);
+  }
+  for (let second = 0; second < 4; second++) {
+    clock.advance(1000);
+    await balances.tick();
+  }
+  assert.deepEqual(reads.map(({ length }) => length), [500, 500, 200, 500]);
+  assert.deepEqual(reads.slice(0, 3).flat(), accounts);
+});
+
 Deno.test("a lease that can't be renewed now is spent from, and renewed at the next tick", async () => {
   let isBusy = true;
   const renewals: boolean[] = [];
@@ -361,6 +385,7 @@ Deno.test("at the end what a request without an answer may have brought goes bac
 Deno.test("a balance is forgotten once it is unused and its lease has ended", async () => {
   for (const shared of [false, true]) {
     const { balances, clock } = await setUp(usd, { shared });
+    const renewedFor = shared ? 0 : 60;
     (await balances.reserve(account, cent)).settle(0n);
     assert.equal(balances.inFlightNanos(2), 0n);
     const passed = async (seconds: number) => {
@@ -370,7 +395,7 @@ Deno.test("a balance is forgotten once it is unused and its lease has ended", as
         await settleDown();
       }
     };
-    await passed(149);
+    await passed(renewedFor + 149);
     assert.deepEqual(balances.ids(), [account]);
     await passed(10);
     assert.deepEqual(balances.ids(), []);

@@ -179,14 +179,16 @@ Deno.test("what one process holds unused goes back when others have emptied the 
   assert.equal((await admitted(other.reservations, 40, cent)).length, 10);
 });
 
-Deno.test("an idle process gives its lease back after five seconds", async () => {
-  const { store, reservations, pass } = await stage(10n * usd);
-  const call = await reservations.reserve(account, cent);
-  call.settle(0n);
-  await pass(4);
-  assert.notEqual(store.left(account), 10n * usd);
-  await pass(1);
-  assert.equal(store.left(account), 10n * usd);
+Deno.test("an idle process gives its lease back after five seconds, one alone after a minute", async () => {
+  for (const [shared, seconds] of [[true, 5], [false, 60]] as const) {
+    const { store, reservations, pass } = await stage(10n * usd, { shared });
+    const call = await reservations.reserve(account, cent);
+    call.settle(0n);
+    await pass(seconds - 1);
+    assert.notEqual(store.left(account), 10n * usd);
+    await pass(1);
+    assert.equal(store.left(account), 10n * usd);
+  }
 });
 
 Deno.test("a call that takes long keeps its lease until it ends", async () => {
@@ -242,7 +244,7 @@ Deno.test("nothing is spent from a lease that has expired", async () => {
 });
 
 Deno.test("an answer of the store that never came strands nothing and creates nothing", async () => {
-  const { reservations, line, store, pass } = await stage(usd);
+  const { reservations, line, store, pass } = await stage(usd, { shared: true });
   line.mode = "mute";
   await assert.rejects(reservations.reserve(account, cent), isAway);
   line.mode = "fine";
