@@ -38,17 +38,24 @@ async function prove(url: string | undefined): Promise<void> {
     const key = await firstKey(env);
     await inDatabase(url, dataDir, (database) => writeManyRows(database, 1, rows));
     const folder = `${dataDir}/exports`;
-    let id = await killedInTheMiddle(env, key, url ? undefined : folder);
+    let tries = 1;
+    const killed = () => killedInTheMiddle(env, key, `try-${tries}`, url ? undefined : folder);
+    let id = await killed();
     // On a busy machine the job may be over before this process goes on.
-    for (let tries = 1; !await isHalfWritten(url, dataDir, id); tries++) {
-      assert.ok(tries < 5, "it was written at once each time");
-      id = await killedInTheMiddle(env, key, url ? undefined : folder);
+    for (; !await isHalfWritten(url, dataDir, id); id = await killed()) {
+      assert.ok(++tries <= 5, "it was written at once each time");
     }
     if (!url) assert.equal(namesIn(folder, id).length, 1, "half a file");
+    // As if it had been killed before it stored its answer.
+    await inDatabase(url, dataDir, async (database) => {
+      await database.query("delete from replays");
+    });
     // On PostgreSQL a process with another directory can do it.
     await using service = await startTestService({
       env: url ? { ...env, DATA_DIR: other } : env,
     });
+    const repeated = await startJob(service, key, `try-${tries}`);
+    assert.equal(repeated, id, "a repeat of its request makes no other job");
     const whole = await untilReady(service, key, id);
     const direct = await (await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).text();
     assert.ok(whole === direct, "the file is what the direct form says");
@@ -113,17 +120,26 @@ async function isHalfWritten(
 async function killedInTheMiddle(
   env: Record<string, string>,
   key: string,
+  requestId: string,
   folder: string | undefined,
 ): Promise<string> {
   await using service = await startService({ env });
-  const answer = await post(service, key, {
-    range: { start: "2026-01-01", end: "2026-12-31" },
-  }, { prefer: "respond-async" });
-  const { request_id } = await answer.json();
-  if (folder !== undefined) await fileIn(folder, request_id);
+  const id = await startJob(service, key, requestId);
+  if (folder !== undefined) await fileIn(folder, id);
   service.kill("SIGKILL");
   await service.status;
-  return request_id;
+  return id;
+}
+
+/** Returns the id of the job. */
+async function startJob(
+  service: { readonly baseUrl: string },
+  key: string,
+  requestId: string,
+): Promise<string> {
+  const range = { start: "2026-01-01", end: "2026-12-31" };
+  const more = { prefer: "respond-async", "x-request-id": requestId };
+  return (await (await post(service, key, { range }, more)).json()).request_id;
 }
 
 async function fileIn(folder: string, id: string): Promise<void> {
