@@ -1,11 +1,13 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { createReadSpend } from "../../src/credit/store/spend.ts";
+import type { LeaseTaken } from "../../src/credit/ledger.ts";
 import type { CappedKey } from "../../src/credit/spend_cap.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startInTurn } from "../support/lock_queue.ts";
 import { Random } from "../support/random.ts";
 import { capProcess, newCappedKey } from "./cap_process.ts";
 
@@ -150,14 +152,32 @@ onPostgres(
   },
 );
 
+const request = {
+  accountId: { keyId: "a", per: "day", startsAt: new Date("2026-11-21T00:00:00Z") } as const,
+  ...{ operationId: "1", processId: "one", leaseId: "lease", leaseSeconds: 150 },
+  ...{ atLeastNanos: 10n, wantedNanos: 10n, aheadNanos: 10n },
+};
+
+onPostgres("who leases while another process does gets only what that one leaves", async (
+  database,
+) => {
+  await newCappedKey(database, "a", 15n);
+  const { leases } = capProcess(database);
+  const grants = await startInTurn(
+    database,
+    // The first has seen what is left, and waits to write its lease.
+    `insert into key_leases (id, api_key_id, per, starts_at, process_id, amount_nanos, operation_id,
+       granted_nanos, expires_at)
+     values ('lease', 'a', 'day', '2026-11-21T00:00:00Z', 'one', 0, '0', 0, 'infinity')`,
+    () => leases.take(request, 15n),
+    () => leases.take({ ...request, processId: "two", leaseId: "other" }, 15n),
+  );
+  assert.deepEqual((grants as LeaseTaken[]).map(({ grantedNanos }) => grantedNanos), [10n, 0n]);
+});
+
 onPostgres("a repeated request for a lease is granted once", async (database) => {
   await newCappedKey(database, "a", 100n);
   const { leases } = capProcess(database);
-  const request = {
-    accountId: { keyId: "a", per: "day", startsAt: new Date("2026-11-21T00:00:00Z") } as const,
-    ...{ operationId: "1", processId: "one", leaseId: "lease", leaseSeconds: 150 },
-    ...{ atLeastNanos: 10n, wantedNanos: 10n, aheadNanos: 10n },
-  };
   const grants = await Promise.all(
     Array.from({ length: 4 }, () => leases.take(request, 100n)),
   );
