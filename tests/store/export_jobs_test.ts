@@ -406,6 +406,14 @@ eachDatabase(
     await database.query("update export_jobs set not_before = clock_timestamp()");
     await jobs.cleared(removed);
     assert.deepEqual(await left(), []);
+    // Erased while it was written, and removed before it began again.
+    const erased = await jobs.create(order(accountId));
+    await jobs.claim();
+    for (const job of await jobs.erase(accountId, { tables: ["interactions"] })) {
+      await jobs.cleared(job);
+    }
+    await jobs.cleared((await jobs.remove(accountId, erased.requestId))!);
+    assert.deepEqual(await left(), [erased.requestId]);
   },
 );
 

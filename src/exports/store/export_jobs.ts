@@ -146,7 +146,9 @@ class ExportJobs implements ExportJobStore {
     return this.database.transaction(async (tx) => {
       const [row] = await tx.query(
         `update export_jobs set state = 'removed', detail = '{}',
-           not_before = case when state = 'running' then ${lateFilesUntil} else not_before end,
+           not_before = case when ${work.isOpen} then ${lateFilesUntil} else not_before end,
+           -- A queued one may have been running until an erasure, a moment ago.
+           has_file = has_file or (state = 'queued' and claim > 0),
            ${withoutClaim(work)}
            where account_id = $1 and request_id = $2 and ${isStored} returning ${columns}`,
         [accountId, requestId],
