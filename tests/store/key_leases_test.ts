@@ -162,6 +162,8 @@ onPostgres("who leases while another process does gets only what that one leaves
   database,
 ) => {
   await newCappedKey(database, "a", 15n);
+  // Spent on another day.
+  await database.query("insert into key_spend values ('a', '2026-11-22T00:00:00Z', 15)");
   const { leases } = capProcess(database);
   const grants = await startInTurn(
     database,
@@ -185,6 +187,9 @@ onPostgres("a repeated request for a lease is granted once", async (database) =>
   assert.deepEqual(await leases.available([request.accountId]), [90n]);
   const back = { ...request, operationId: "2", amountNanos: 5n };
   assert.deepEqual([await leases.release(back), await leases.release(back)], [95n, 95n]);
+  const more = await leases.take({ ...request, operationId: "3" }, 100n);
+  assert.deepEqual(more, { grantedNanos: 10n, availableNanos: 85n, isNew: false });
+  assert.deepEqual(await leases.available([request.accountId]), [85n]);
   assert.deepEqual(
     await leases.renew([{ ...request, inFlightNanos: 1n }], 1),
     new Map([["lease", true]]),
