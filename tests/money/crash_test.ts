@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { createLedger } from "../../src/credit/store/ledger.ts";
+import { runAdminHere } from "../support/admin.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import { promisedMs } from "../support/quiet.ts";
 import type { Row } from "../support/service.ts";
@@ -36,8 +37,15 @@ async function statuses(service: ServiceProcess, key: string, count: number): Pr
 }
 
 /** 15 calls that end, 50 streams that are in their middle, then the process is killed. */
-async function killInTheMiddle(service: ServiceProcess, vendor: PayingVendor): Promise<string> {
-  const key = service.firstKey;
+async function killInTheMiddle(
+  service: ServiceProcess,
+  vendor: PayingVendor,
+  env: Readonly<Record<string, string>>,
+): Promise<string> {
+  // Its cap covers what the credit pays for, and no more: both are leased, and have to come back.
+  const made = ["key", "create", "--name", "capped", "--cap-month-usd", "0.65", "--json"];
+  const { stdout } = await runAdminHere({ args: made, env });
+  const { key } = JSON.parse(stdout) as { key: string };
   assert.deepEqual(await statuses(service, key, 10), Array(10).fill(200));
   // What a read shows is written, and its charge posted.
   assert.equal((await asked(service, key).rows()).length, 10);
@@ -101,7 +109,7 @@ embeddedSiteFirst(
     let key: string;
     {
       await using service = await startService({ env });
-      key = await killInTheMiddle(service, vendor);
+      key = await killInTheMiddle(service, vendor, env);
     }
     await using restarted = await startService({ env });
     await restarted.printed(/ recovered the journal and leases of the last run .*leases=[1-9]/);
@@ -126,7 +134,7 @@ postgresSite(
     const settings = { ...await settingsOf(vendor), LEASE_SECONDS: "5" };
     await using dying = await startService({ env: { ...site.env, ...settings } });
     await using other = await startService({ env: { ...site.another(), ...settings } });
-    const key = await killInTheMiddle(dying, vendor);
+    const key = await killInTheMiddle(dying, vendor, site.env);
     const killed = performance.now();
     assert.deepEqual(await statuses(other, key, 1), [402], "the dead process's lease holds");
     let answered = 0;
