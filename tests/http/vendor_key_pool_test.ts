@@ -146,6 +146,31 @@ Deno.test("an error about the key under a good status rests the key, and the nex
   }
 });
 
+Deno.test("after another key was asked, a cut answer fails as the response that it began as", async () => {
+  const begun = (id: string) =>
+    `data: ${
+      JSON.stringify({ type: "response.created", response: { id, object: "response" } })
+    }\n\n`;
+  const delta = { type: "response.output_text.delta", item_id: "m", output_index: 0, delta: "Hi" };
+  await using service = await start({
+    "key-number-one": (exchange) =>
+      exchange.stream([begun("resp_1"), `data: {"type":"error","code":"insufficient_quota"}\n\n`]),
+    "key-number-two": (exchange) =>
+      exchange.stream([begun("resp_2"), `data: ${JSON.stringify(delta)}\n\n`]),
+  });
+  const model = `vendor-b/${scriptedModel}`;
+  const body = { model, input: "Hello", stream: true };
+  const response = await service.post("/chat/v1/responses", body, {
+    "x-fallback-models": "vendor-b/gpt-5-mini",
+  });
+  const text = await response.text();
+  assert.deepEqual([service.seen, response.headers.get("x-attempts")], [keys.slice(0, 2), "2"]);
+  assert.match(
+    text,
+    /event: response.failed\ndata: {"type":"response.failed","response":{"id":"resp_2"/,
+  );
+});
+
 Deno.test("of several pictures asked for at once, the key of the failed answer rests", async () => {
   const isAskedAgain = Promise.withResolvers<void>();
   let others = 0;

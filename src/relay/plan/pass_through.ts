@@ -52,14 +52,9 @@ export function* passThrough(
   };
   const requestText = yield* dialect.spliceRequest(bodyText, facts, changes);
   const shown = shownModel(call);
-  const asAsked = facts.wantsStreamUsage ? unchanged : nullUsageRemover();
   // The vendor's own copy of the whole answer is more exact than the fold of its pieces.
   let repeated: unknown;
-  let start: StartEvent | undefined;
-  let isOpen = false;
-  let hasLastEvent = false;
-  /** Without a blank line, callers would read an event as part of the one before. */
-  const behind = (event: string) => isOpen ? `\n\n${event}` : event;
+  const repeat = (whole: unknown) => repeated ??= whole;
   const { label } = target.vendor;
   return {
     upstream: dialect,
@@ -73,35 +68,55 @@ export function* passThrough(
     renamed,
     whole: (answer) => passWhole({ dialect, stateless, shown }, answer),
     stream: () =>
-      jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
-        contentType: undefined,
-        forward(original, { events, usageOnly, terminal }) {
-          const event = stateless ? shownEvent(original, stateless) : original;
-          isOpen = lacksBlankLine(event);
-          start ??= events.find((one) => one.type === "start");
-          hasLastEvent ||= terminal;
-          if (terminal) repeated ??= dialect.wholeOf?.(event);
-          // Callers who did not ask for usage don't get an event that holds nothing else.
-          const hidden = usageOnly && !facts.wantsStreamUsage;
-          const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
-          return { events, sent: hidden ? undefined : asAsked(bytes) };
-        },
-        ...stateless || shown !== undefined ? {} : {
-          forwardRun: (bytes, events) => ({ events, sent: asAsked(bytes) }),
-        },
-        end(rest) {
-          const last = hasLastEvent ? "" : dialect.lastEvent ?? "";
-          return { events: rest, sent: behind(last) || undefined };
-        },
-        fail: (fault, nextSequence) =>
-          new TextEncoder().encode(
-            behind(dialect.errorFrame(fault, { body, start, nextSequence })),
-          ),
-      }),
+      jsonArray && dialect.reframe
+        ? reframed(dialect.reframe())
+        : passStream({ dialect, body, facts, stateless, shown, repeat }),
     encodeFolded: (answer) =>
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
     // A client of the vendor's dialect sends reasoning back itself, except for what it doesn't see.
     retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
+  };
+}
+
+/** Plans a stream that is passed on; another try of the call begins anew. */
+function passStream(
+  { dialect, body, facts, stateless, shown, repeat }:
+    & Pick<PassedRequest, "dialect" | "body" | "facts">
+    & {
+      stateless: StatelessCall | undefined;
+      shown: string | undefined;
+      /** Takes the vendor's own copy of the whole answer. */
+      repeat: (whole: unknown) => void;
+    },
+): StreamPlan {
+  const asAsked = facts.wantsStreamUsage ? unchanged : nullUsageRemover();
+  let start: StartEvent | undefined;
+  let isOpen = false;
+  let hasLastEvent = false;
+  /** Without a blank line, callers would read an event as part of the one before. */
+  const behind = (event: string) => isOpen ? `\n\n${event}` : event;
+  return {
+    contentType: undefined,
+    forward(original, { events, usageOnly, terminal }) {
+      const event = stateless ? shownEvent(original, stateless) : original;
+      isOpen = lacksBlankLine(event);
+      start ??= events.find((one) => one.type === "start");
+      hasLastEvent ||= terminal;
+      if (terminal) repeat(dialect.wholeOf?.(event));
+      // Callers who did not ask for usage don't get an event that holds nothing else.
+      const hidden = usageOnly && !facts.wantsStreamUsage;
+      const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
+      return { events, sent: hidden ? undefined : asAsked(bytes) };
+    },
+    ...stateless || shown !== undefined ? {} : {
+      forwardRun: (bytes, events) => ({ events, sent: asAsked(bytes) }),
+    },
+    end(rest) {
+      const last = hasLastEvent ? "" : dialect.lastEvent ?? "";
+      return { events: rest, sent: behind(last) || undefined };
+    },
+    fail: (fault, nextSequence) =>
+      new TextEncoder().encode(behind(dialect.errorFrame(fault, { body, start, nextSequence }))),
   };
 }
 
