@@ -21,9 +21,10 @@ export async function removeUnfilled(dataDir: string): Promise<void> {
   const isFilled = await Deno.stat(noteIn(dataDir)).then(() => false, () => true);
   if (isFilled) return;
   const claim = await claimDataDir(dataDir);
-  // The note goes last, in case that this is stopped as well.
+  // Nothing else, since a folder named demo may hold files of the user's. The note goes last, in case
+  // this is stopped as well.
   for (const { name } of [...Deno.readDirSync(dataDir)]) {
-    if (name === "owner.lock" || name === "filling") continue;
+    if (!["database", "journal", "workers"].includes(name)) continue;
     await Deno.remove(`${dataDir}/${name}`, { recursive: true });
   }
   await Deno.remove(noteIn(dataDir));

@@ -11,15 +11,16 @@ Deno.test("a demo that was stopped while it was filled starts afresh, and no oth
   const services = { config: { dataDir }, stores: { accounts: { first: stopped } } };
   try {
     await Deno.mkdir(`${dataDir}/database/base`, { recursive: true });
+    await Deno.mkdir(`${dataDir}/holiday photos`);
     await removeUnfilled(dataDir);
-    assert.deepEqual(filesOf(dataDir), ["database"]);
+    assert.deepEqual(filesOf(dataDir), ["database", "holiday photos"]);
     await assert.rejects(fillDemo({ services } as unknown as FirstStart), /stopped/);
     const claim = await claimDataDir(dataDir);
     await assert.rejects(removeUnfilled(dataDir), /is held by process/);
     await claim.release();
-    assert.deepEqual(filesOf(dataDir), ["database", "filling", "owner.lock"]);
+    assert.deepEqual(filesOf(dataDir), ["database", "filling", "holiday photos", "owner.lock"]);
     await removeUnfilled(dataDir);
-    assert.deepEqual(filesOf(dataDir), ["owner.lock"]);
+    assert.deepEqual(filesOf(dataDir), ["holiday photos", "owner.lock"]);
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
