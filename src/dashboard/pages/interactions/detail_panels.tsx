@@ -160,7 +160,10 @@ const modes = {
   dual_key: "Sent with the call",
 } as const;
 
-/** Shows the three times that the record has: arrival, first token and end; an interrupted one lacks the last. */
+/**
+ * Shows the three times that the record has: arrival, first token and end. That of an interrupted
+ * call has no end.
+ */
 export function TimingPanel({ detail: { summary } }: Detail) {
   if (summary.status === "interrupted") return null;
   const { latencyMs, timeToFirstTokenMs } = summary;
