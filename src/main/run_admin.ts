@@ -183,7 +183,7 @@ async function nothingIn(dataDir: string): Promise<string> {
   }
   const none = `There is no data in ${dataDir} and no server at it`;
   const demo = `${dataDir}/demo`;
-  return await hasDatabase(demo)
+  return await hasDatabase(demo).catch(() => false)
     ? `${none}: set DATA_DIR to the service's data directory (the demo's is ${demo}).`
     : `${none}: set DATA_DIR to the service's data directory, or DATABASE_URL, or start the service once.`;
 }

@@ -164,20 +164,31 @@ Deno.test({
   async fn() {
     const data = `${directory}/unreadable`;
     await Deno.mkdir(data, { mode: 0 });
+    await Deno.mkdir(`${directory}/another/demo`, { recursive: true });
+    await Deno.chmod(`${directory}/another/demo`, 0);
     const deno = [Deno.execPath(), "run", "-A", "--no-check", "admin.ts"];
     // Root reads everything unless it gives up these capabilities.
     const plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"];
     const [program, ...words] = Deno.uid() === 0 ? [...plain, ...deno] : deno;
-    for (const args of [["key", "list"], ["health"]]) {
+    const refused =
+      /^error: DATA_DIR=\S+ can't be used \(Permission denied [^\n]+\): [^\n]+ as the user who owns it\.\n$/;
+    const cases = [
+      { path: data, args: ["key", "list"], said: refused },
+      { path: data, args: ["health"], said: refused },
+      // Another user's demo isn't what the command is about.
+      {
+        path: `${directory}/another`,
+        args: ["key", "list"],
+        said: /^error: There is no data in .*another and/,
+      },
+    ];
+    for (const { path, args, said } of cases) {
       const { code, stdout, stderr } = await new Deno.Command(program!, {
         args: [...words, ...args],
-        env: { DATA_DIR: data, DATABASE_URL: "" },
+        env: { DATA_DIR: path, DATABASE_URL: "" },
       }).output();
       assert.deepEqual([code, stdout.length], [1, 0]);
-      assert.match(
-        new TextDecoder().decode(stderr),
-        /^error: DATA_DIR=\S+ can't be used \(Permission denied [^\n]+\): [^\n]+ as the user who owns it\.\n$/,
-      );
+      assert.match(new TextDecoder().decode(stderr), said);
     }
   },
 });
