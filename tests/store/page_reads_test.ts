@@ -76,8 +76,8 @@ function filtered(filters: Record<string, string[]>): readonly [number, (on: Sto
 
 const onceMore = new Date(end - day).getUTCDate() === 1 ? 160 + dayOfCalls : 160;
 
-function thirty(name: string): string[] {
-  return Array.from({ length: 30 }, (_, n) => `${name}${n}`);
+function many(name: string, length: number): string[] {
+  return Array.from({ length }, (_, n) => `${name}${n}`);
 }
 
 const unused = ["a", "key 2b", "key 4b", "z"];
@@ -117,8 +117,9 @@ const reads: Reads = {
   "list by key": filtered({ api_key_id: ["key 3"] }),
   "list by user": filtered({ user_id: ["everybody"] }),
   "list by unknown user": filtered({ user_id: ["nobody"] }),
-  "list by thirty users": filtered({ user_id: thirty("user 7") }),
-  "list by thirty unknown users": filtered({ user_id: thirty("nobody ") }),
+  "list by many users": filtered({ user_id: many("user 7", 30) }),
+  "list by many unknown users": filtered({ user_id: many("nobody ", 300) }),
+  "list by many unknown sessions": filtered({ session_id: many("nowhere ", 30) }),
   "list by session": filtered({ session_id: ["session 424"] }),
   "list by request id": filtered({ request_id: ["request 7777"] }),
   "list by request ids and user": filtered({
