@@ -217,20 +217,6 @@ Deno.test("usage in the same event as words stays, for it is not ours to cut", a
   assert.equal(row.total_tokens, 15);
 });
 
-Deno.test("null usage in each event is only for callers who asked for usage", async () => {
-  const events = streamEvents.map((one) =>
-    one.includes("DONE") || one.includes('"usage"') ? one : one.replace(/}\n/, ',"usage":null}\n')
-  );
-  for (const include of [true, false]) {
-    const { response } = await service().call((exchange) => exchange.stream(events), {
-      stream: true,
-      body: include ? { stream_options: { include_usage: true } } : {},
-    });
-    const unasked = streamEvents.filter((one) => !one.includes('"usage"'));
-    assert.equal(await response.text(), (include ? events : unasked).join(""));
-  }
-});
-
 Deno.test("each event is passed on as it comes, not gathered", async () => {
   const next = Promise.withResolvers<void>();
   const { response } = await service().call(async (exchange) => {

@@ -109,7 +109,7 @@ function continued(turn: number): Parts {
 }
 
 function prioritized(): Parts {
-  const chunk = (choices: unknown[], usage?: unknown) =>
+  const chunk = (choices: unknown[], usage: unknown = null) =>
     event({ id: "c", model: "gpt-4.1", service_tier: "priority", choices, usage });
   const delta = { role: "assistant", content: words };
   const usage = { prompt_tokens: 20, completion_tokens: tokens, total_tokens: tokens + 20 };
@@ -125,7 +125,7 @@ const disguises = ["iVBORw0KGgo/", "https://a/", "data:a/b,", ""].map((start) =>
 );
 
 function disguised(prompt: string): Parts {
-  const chunk = (choices: unknown[], usage?: unknown) =>
+  const chunk = (choices: unknown[], usage: unknown = null) =>
     event({ id: "c", model: "gpt-4.1", choices, usage });
   const prompt_tokens = Math.ceil(prompt.length / 4);
   const usage = { prompt_tokens, completion_tokens: 2, total_tokens: prompt_tokens + 2 };
@@ -154,7 +154,7 @@ function pictured(): Parts {
 const spoken = Uint8Array.from(sound("wav", 20, "given")).toBase64();
 
 function heard(): Parts {
-  const chunk = (choices: unknown[], usage?: unknown) =>
+  const chunk = (choices: unknown[], usage: unknown = null) =>
     event({ id: "c", model: "gpt-audio", choices, usage });
   const usage = {
     ...{ prompt_tokens: 510, completion_tokens: 2, total_tokens: 512 },

@@ -11,7 +11,6 @@ import type {
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { StreamPlan, TextPlan, VendorAnswer, WholeAnswer } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
-import { nullUsageRemover } from "./null_usage.ts";
 import { type PlanRequest, shownModel } from "./plan_call.ts";
 
 type PassedRequest = Pick<
@@ -89,7 +88,6 @@ function passStream(
       repeat: (whole: unknown) => void;
     },
 ): StreamPlan {
-  const asAsked = facts.wantsStreamUsage ? unchanged : nullUsageRemover();
   let start: StartEvent | undefined;
   let isOpen = false;
   let hasLastEvent = false;
@@ -106,10 +104,10 @@ function passStream(
       // Callers who did not ask for usage don't get an event that holds nothing else.
       const hidden = usageOnly && !facts.wantsStreamUsage;
       const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
-      return { events, sent: hidden ? undefined : asAsked(bytes) };
+      return { events, sent: hidden ? undefined : bytes };
     },
     ...stateless || shown !== undefined ? {} : {
-      forwardRun: (bytes, events) => ({ events, sent: asAsked(bytes) }),
+      forwardRun: (bytes, events) => ({ events, sent: bytes }),
     },
     end(rest) {
       const last = hasLastEvent ? "" : dialect.lastEvent ?? "";
@@ -129,8 +127,6 @@ function lacksBlankLine({ terminated, bytes }: SseEvent): boolean {
 }
 
 const carriageReturn = 0x0d;
-
-const unchanged = (bytes: Uint8Array) => bytes;
 
 function* passWhole(
   { dialect, stateless, shown }: {
