@@ -154,6 +154,7 @@ const streams: readonly { name: string; events: readonly string[]; usage: number
     usage: 4,
   },
   { name: "CR", events: streamEvents.map((one) => one.replaceAll("\n", "\r")), usage: 4 },
+  { name: "open end", events: [...streamEvents.slice(0, -1), "data: [DONE]"], usage: 4 },
   {
     name: "comments, names, ids, odd spacing, long and multi-byte text",
     events: [

@@ -120,10 +120,11 @@ function passStream(
 
 /**
  * Whether the vendor's stream ended before the blank line of this event, or between the last CR and
- * LF: most clients then drop the event.
+ * LF: most clients then drop the event. Where an end marker ends doesn't matter.
  */
-function lacksBlankLine({ terminated, bytes }: SseEvent): boolean {
-  return !terminated || bytes.at(-1) === carriageReturn;
+function lacksBlankLine({ terminated, bytes, data }: SseEvent): boolean {
+  const isCut = bytes.at(-1) === carriageReturn && bytes.at(-2) !== carriageReturn;
+  return (!terminated || isCut) && data?.trim() !== "[DONE]";
 }
 
 const carriageReturn = 0x0d;
