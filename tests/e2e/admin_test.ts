@@ -207,7 +207,7 @@ Deno.test({
   name: "a command leaves a database alone that belongs to another user, and says whose it is",
   ignore: Deno.uid() !== 0,
   async fn() {
-    const data = `${directory}/another`;
+    const data = `${directory}/of-user-12345`;
     await ensureMigrated(data);
     const chown = (uid: number) =>
       new Deno.Command("chown", { args: ["-R", `${uid}`, data] }).output();
