@@ -181,10 +181,11 @@ Deno.test("fields that OpenRouter added to chat are put into OpenAI's own, other
   assert.deepEqual(await written({ reasoning: { enabled: true } }), {
     ...{ ...plain, losses: ["reasoning.enabled"] },
   });
-  const otherForms = [
-    ...[{ reasoning: "low" }, { reasoning: null }, { usage: true }, { cache_control: null }],
-  ];
-  for (const more of otherForms) {
+  for (
+    const more of [{ reasoning: "low" }, { reasoning: null }, { usage: true }, {
+      cache_control: null,
+    }]
+  ) {
     const plan = await planned("vendor-b", more);
     assert.ok(plan.sameDialect, "only OpenRouter's form is translated");
     assert.deepEqual(JSON.parse(plan.requestText), { model: "gpt-5-mini", messages, ...more });

@@ -161,8 +161,8 @@ const modes = {
 } as const;
 
 /**
- * Shows the three times that the record has: arrival, first token and end. That of an interrupted
- * call has no end.
+ * Shows the three times that the record has: arrival, first token and end. The record of an
+ * interrupted call has no end.
  */
 export function TimingPanel({ detail: { summary } }: Detail) {
   if (summary.status === "interrupted") return null;
