@@ -41,7 +41,10 @@ export interface Exchange {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Record<string, string>;
-  /** Sets the sink, once. A failure is reported at once, data and end only after `resume`. */
+  /**
+   * Sets the sink, once. Data and end are reported after `resume`; a failure at once, unless data
+   * that came before it waits.
+   */
   listen(sink: BodySink): void;
   pause(): void;
   resume(): void;
@@ -176,8 +179,12 @@ class Attempt implements RequestHandler, Exchange {
       return this.#fail(failureOf(error, this.#state as Progress, reused));
     }
     if (this.#state !== "answering") return;
-    this.#state = "over";
     this.#failure = { error };
+    if (this.#held.length === 0) this.#break(error);
+  }
+
+  #break(error: unknown): void {
+    this.#state = "over";
     this.#sink?.error(error);
   }
 
@@ -197,7 +204,7 @@ class Attempt implements RequestHandler, Exchange {
 
   listen(sink: BodySink): void {
     this.#sink = sink;
-    if (this.#failure) sink.error(this.#failure.error);
+    if (this.#failure && this.#state === "over") sink.error(this.#failure.error);
   }
 
   pause(): void {
@@ -217,6 +224,7 @@ class Attempt implements RequestHandler, Exchange {
     while (!this.#paused && this.#state === "answering") {
       const chunk = this.#held.shift();
       if (chunk) this.#sink?.data(chunk);
+      else if (this.#failure) return this.#break(this.#failure.error);
       else if (this.#ended) return this.#end();
       else return this.#connection?.resume();
     }

@@ -8,6 +8,7 @@ import {
   until,
   withVendor,
 } from "../../tests/support/upstream_setup.ts";
+import type { UpstreamBody } from "./upstream.ts";
 
 Deno.test("an unknown host and a failed TLS handshake are upstream_unreachable", () =>
   withVendor(async ({ vendor, post }) => {
@@ -161,6 +162,58 @@ Deno.test("a cut that came before anybody read is reported to the reader", () =>
     await turns();
     await rejectsWith(answer.body.readAll(100), "upstream_stream_truncated");
   }));
+
+/** How an answer is cut in the same bytes that begin it. */
+const cutAtOnce: [name: string, framing: string, body: string][] = [
+  ["in a broken chunk", "transfer-encoding: chunked", "4\r\ndata\r\nno size\r\n"],
+  ["before its length", "content-length: 10", "data"],
+];
+
+Deno.test("what came with the head of an answer, and before its cut, is handed on first", async () => {
+  for (const [name, framing, body] of cutAtOnce) {
+    await withVendor(async ({ vendor, post }) => {
+      const calling = post();
+      const exchange = await vendor.next();
+      await exchange.raw(`HTTP/1.1 200 OK\r\n${framing}\r\n\r\n${body}`);
+      exchange.cut();
+      const answer = await calling;
+      const { seen, failed } = readingOf(answer.body);
+      await rejectsWith(failed, "upstream_stream_truncated");
+      assert.deepEqual(seen, ["data"], name);
+    });
+  }
+});
+
+Deno.test("a cut while the reader has paused is reported after what came before it", () =>
+  withVendor(async ({ vendor, post }) => {
+    const calling = post();
+    const exchange = await vendor.next();
+    await exchange.head(200);
+    const answer = await calling;
+    const { seen, failed } = readingOf(answer.body);
+    await exchange.write("a");
+    await until(() => seen.length === 1);
+    answer.body.pause();
+    await exchange.raw("1\r\nb\r\nno size\r\n");
+    await exchange.closed;
+    await turns();
+    assert.deepEqual(seen, ["a"]);
+    answer.body.resume();
+    await rejectsWith(failed, "upstream_stream_truncated");
+    assert.deepEqual(seen, ["a", "b"]);
+  }));
+
+function readingOf(body: UpstreamBody): { seen: string[]; failed: Promise<unknown> } {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  promise.catch(() => {});
+  const seen: string[] = [];
+  body.onData({
+    data: (chunk) => void seen.push(new TextDecoder().decode(chunk)),
+    end: () => resolve("reported as an end"),
+    error: reject,
+  });
+  return { seen, failed: promise };
+}
 
 Deno.test("an answer that is not HTTP is upstream_invalid_response", () =>
   withVendor(async ({ vendor, post }) => {
