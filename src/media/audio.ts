@@ -13,6 +13,7 @@ import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Usage } from "../shared/usage.ts";
+import { isWholeEvent } from "../relay/last_event.ts";
 import { parseAnswer, parseAnswerInTurns } from "../relay/text_answer.ts";
 import { costOfCall, maxEventBytes, mediaEventExcess } from "./operations.ts";
 import type { OperationContext, PassedEvents } from "./operations.ts";
@@ -72,7 +73,9 @@ export class AudioReader {
    * the answer is incomplete.
    */
   end(): Uint8Array | undefined {
-    const { bytes, failure } = this.#passed(() => this.#events(this.#splitter?.end() ?? []));
+    const last = this.#splitter?.end() ?? [];
+    const whole = last.filter((event) => isWholeEvent(event, mediaEventExcess));
+    const { bytes, failure } = this.#passed(() => this.#events(whole));
     if (failure) throw failure;
     if (this.#length === 0) throw noAudio();
     if (this.#splitter && !this.#hasEnded) throw new Fault("upstream_stream_truncated");

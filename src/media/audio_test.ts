@@ -53,7 +53,7 @@ Deno.test("events without the last one are truncated, and their usage so far isn
   const usageMetadata = { promptTokenCount: 4, candidatesTokenCount: 1 };
   const candidates = [{ content: { parts: [{ inlineData }] } }];
   const event = JSON.stringify({ candidates, usageMetadata });
-  reader.readPiece(new TextEncoder().encode(`data: ${event}\n\n`));
+  reader.readPiece(new TextEncoder().encode(`data: ${event}\n\ndata: {"cand`));
   assert.throws(() => reader.end(), { code: "upstream_stream_truncated" });
   reader.settle(false);
   // Two seconds, at 25 tokens a second.

@@ -35,7 +35,8 @@ import {
 import { hostedTokens, refuseHosted } from "../relay/plan/hosted_work.ts";
 import { validateTranslationHeaders } from "../relay/plan/plan_call.ts";
 import type { Reply } from "../relay/reply.ts";
-import type { StreamListener, StreamRecord } from "../relay/stream_forwarder.ts";
+import { isWholeEvent, lacksBlankLine } from "../relay/last_event.ts";
+import type { StreamListener, StreamOutput, StreamRecord } from "../relay/stream_forwarder.ts";
 import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { Media } from "../shared/media.ts";
 import type { PromptTags } from "../shared/prompt_tags.ts";
@@ -138,10 +139,15 @@ export interface PassedEvents {
   failure?: Fault;
 }
 
+interface OperationPiece extends PassedEvents {
+  /** Don't wait for the vendor to close. */
+  isLast?: boolean;
+}
+
 /** Listens to an operation's stream; see `StreamListener`. */
 export interface OperationListener {
-  /** `isLast`: don't wait for the vendor to close. */
-  take(piece: Uint8Array): PassedEvents & { isLast?: boolean };
+  take(piece: Uint8Array): OperationPiece;
+  takeLast?(): OperationPiece;
   end(): Uint8Array | undefined;
   fail(fault: Fault): Uint8Array | undefined;
   settle(isComplete: boolean): StreamRecord;
@@ -354,16 +360,25 @@ export function mediaEventExcess(data: string): Fault | undefined {
 /** Forwards events unchanged; a vendor's error event becomes ours. */
 export function eventListener(requestId: string, reader: EventReader): OperationListener {
   const splitter = new SseSplitter({ maxEventBytes });
-  const hear = (events: readonly SseEvent[]) => passEvents(events, (event) => reader.read(event));
+  let isOpen = false;
+  const hear = (events: readonly SseEvent[]) =>
+    passEvents(events, (event) => {
+      const failure = reader.read(event);
+      if (!failure) isOpen = lacksBlankLine(event);
+      return failure;
+    });
   return {
     take: (piece) => ({ ...hear(splitter.push(piece)), isLast: reader.isLast() }),
-    end() {
-      const { bytes, failure } = hear(splitter.end());
-      if (failure) throw failure;
-      if (!reader.isWhole()) throw new Fault("upstream_stream_truncated");
-      return bytes;
+    takeLast() {
+      const events = splitter.end().filter((event) => isWholeEvent(event, mediaEventExcess));
+      return { ...hear(events), isLast: reader.isWhole() };
     },
-    fail: (fault) => errorEvent(fault, requestId),
+    end() {
+      if (!reader.isWhole()) throw new Fault("upstream_stream_truncated");
+      return isOpen ? bytesOf("\n\n") : undefined;
+    },
+    // Without a blank line, callers would read it as part of the event before.
+    fail: (fault) => bytesOf((isOpen ? "\n\n" : "") + errorEvent(fault, requestId)),
     settle: (isComplete) => reader.settle(isComplete),
   };
 }
@@ -392,15 +407,19 @@ function streamListener(
   meter: OperationMeter,
   unreadable: (thrown: unknown) => void,
 ): StreamListener {
+  const pass = ({ bytes, isLast, failure }: OperationPiece, output: StreamOutput) => {
+    if (failure && !bytes) throw failure;
+    meter.began();
+    output.begin();
+    if (isLast) output.complete();
+    if (bytes) output.send(bytes);
+    if (failure) throw failure;
+  };
   return {
-    take(piece, output) {
-      const { bytes, isLast = false, failure } = listener.take(piece);
-      if (failure && !bytes) throw failure;
-      meter.began();
-      output.begin();
-      if (isLast) output.complete();
-      if (bytes) output.send(bytes);
-      if (failure) throw failure;
+    take: (piece, output) => pass(listener.take(piece), output),
+    takeLast(output) {
+      const last = listener.takeLast?.();
+      if (last?.bytes || last?.failure) pass(last, output);
     },
     end(output) {
       const rest = listener.end();
@@ -457,10 +476,14 @@ function usageAskedFor(asked: OperationCall, requests: number): BillableUsage {
 }
 
 /** Returns the event that ends a stream of pictures or sound with an error. */
-function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
+function errorEvent({ code, message, param }: Fault, requestId: string): string {
   const envelope = errorBody({ code, message, param, requestId }, "chat");
   const body = JSON.stringify({ type: "error", ...envelope as object });
-  return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);
+  return `event: error\ndata: ${body}\n\n`;
+}
+
+function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }
 
 /** The usage of an operation's call, as reported by the reader of its answers. */

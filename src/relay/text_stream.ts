@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
@@ -9,6 +8,7 @@ import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
 import { eventExcess, parseWithinLimits } from "./answer_limits.ts";
+import { isWholeEvent } from "./last_event.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamListener, StreamOutput, StreamRecord } from "./stream_forwarder.ts";
@@ -83,7 +83,9 @@ export class TextStreamListener implements StreamListener {
     const run = new Run(output);
     try {
       const events = this.#splitter.end();
-      const whole = events.filter((event) => this.#isHeavy(event) || isWhole(event));
+      const whole = events.filter((event) =>
+        this.#isHeavy(event) || isWholeEvent(event, eventExcess)
+      );
       return this.#takeEvents(whole, run, output);
     } finally {
       run.send();
@@ -336,23 +338,6 @@ function isContent(event: CanonicalEvent): boolean {
 /** Usage may follow the end, and some vendors send the end twice. */
 function mayFollowEnd({ events, terminal }: DecodedEvent): boolean {
   return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
-}
-
-/**
- * A last event may lack its blank line; half an event, or one without data, means a cut stream, not
- * an invalid answer.
- */
-function isWhole({ terminated, data }: SseEvent): boolean {
-  if (terminated) return true;
-  if (data === undefined) return false;
-  if (data.trim() === "[DONE]") return true;
-  checkEvent(data);
-  try {
-    parseExactly(data);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function checkEvent(data: string): void {

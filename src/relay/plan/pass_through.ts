@@ -11,6 +11,7 @@ import type {
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { StreamPlan, TextPlan, VendorAnswer, WholeAnswer } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
+import { lacksBlankLine } from "../last_event.ts";
 import { type PlanRequest, shownModel } from "./plan_call.ts";
 
 type PassedRequest = Pick<
@@ -117,17 +118,6 @@ function passStream(
       new TextEncoder().encode(behind(dialect.errorFrame(fault, { body, start, nextSequence }))),
   };
 }
-
-/**
- * Whether the vendor's stream ended before the blank line of this event, or between the last CR and
- * LF: most clients then drop the event. Where an end marker ends doesn't matter.
- */
-function lacksBlankLine({ terminated, bytes, data }: SseEvent): boolean {
-  const isCut = bytes.at(-1) === carriageReturn && bytes.at(-2) !== carriageReturn;
-  return (!terminated || isCut) && data?.trim() !== "[DONE]";
-}
-
-const carriageReturn = 0x0d;
 
 function* passWhole(
   { dialect, stateless, shown }: {
