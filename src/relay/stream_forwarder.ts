@@ -26,6 +26,11 @@ const lightBytes = 64 * 1024;
 const heavyBytes = 2 * 1024 * 1024;
 /** How long to wait for the vendor to close after its last event; usage may follow it. */
 const closeGraceMs = 100;
+/**
+ * How long the vendor may be silent where only usage and its last event can be missing. The usage of
+ * some aggregators takes a few seconds.
+ */
+const endGraceMs = 10_000;
 
 /** Reads a vendor's stream and decides what the caller gets of it. */
 export interface StreamListener {
@@ -82,6 +87,11 @@ export interface StreamOutput {
    * record.
    */
   complete(): void;
+  /**
+   * Notes whether only usage and the last event can be missing. If so, the answer ends as soon as the
+   * vendor has been silent for a while.
+   */
+  mayEnd(may: boolean): void;
   send(bytes: Uint8Array): void;
 }
 
@@ -117,9 +127,13 @@ class StreamForwarder implements StreamOutput {
   readonly #caller: PushStream = pushStream();
   readonly #keepAlive: KeepAlive;
   readonly #unread: UnreadLimit;
+  /** Ends the answer of a vendor that leaves its connection open. */
+  readonly #ending: Deadline;
   readonly #startedMs: number;
   #hasBegun = false;
   #isComplete = false;
+  /** At most usage and the vendor's last event are missing. */
+  #mayEnd = false;
   #isOver = false;
   #callerLeft = false;
   /** The caller left with what may be the whole answer. */
@@ -130,7 +144,6 @@ class StreamForwarder implements StreamOutput {
    */
   #unnotedBytes = notedBytes;
   #takenBytes = 0;
-  #closeTimer: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
   /** While a piece takes its time, whatever happens next waits for it. */
   #taking: Promise<void> | undefined;
@@ -156,6 +169,11 @@ class StreamForwarder implements StreamOutput {
       clock,
       send: () => this.#guard(() => this.#breakSilence(), true),
     });
+    this.#ending = new Deadline(clock, deps.call.streams.setTimer, () => {
+      // More may have come, unread.
+      if (this.#isBehind && !this.#isComplete) this.mayEnd(true);
+      else this.#guard(() => this.#end());
+    }, true);
     this.#unread = new UnreadLimit(this.#caller, deps.call.streams, clock, () => {
       this.#guard(() => this.#leave());
       this.#caller.breakOff(unreadError());
@@ -239,10 +257,17 @@ class StreamForwarder implements StreamOutput {
     this.#comments = [];
   }
 
-  /** Some vendors leave the connection open after the end: the caller does not wait for them. */
   complete(): void {
+    if (this.#isComplete) return;
     this.#isComplete = true;
-    this.#closeTimer ??= setTimeout(() => this.#guard(() => this.#end()), closeGraceMs);
+    this.#ending.limit(closeGraceMs);
+  }
+
+  mayEnd(may: boolean): void {
+    this.#mayEnd = may;
+    if (this.#isComplete) return;
+    if (may) this.#ending.limit(endGraceMs);
+    else this.#ending.suspend();
   }
 
   send(bytes: Uint8Array): void {
@@ -301,8 +326,10 @@ class StreamForwarder implements StreamOutput {
   /** The connection broke, fell silent or was aborted. */
   #broken(thrown: unknown): void {
     if (isAbort(thrown)) return this.#aborted(thrown);
+    const fellSilent = thrown instanceof Fault && thrown.code === "upstream_timeout";
     // After the last event the answer is complete, whatever the connection does.
-    if (this.#isComplete || this.#deps.listener.mayBeWhole) return this.#end();
+    const isWhole = this.#isComplete || this.#deps.listener.mayBeWhole;
+    if (isWhole || (fellSilent && this.#mayEnd)) return this.#end();
     this.#deps.listener.cut?.();
     this.#fail(
       thrown instanceof Fault ? thrown : new Fault("upstream_stream_truncated", { cause: thrown }),
@@ -425,7 +452,7 @@ class StreamForwarder implements StreamOutput {
 
   #stop(): void {
     this.#isOver = true;
-    clearTimeout(this.#closeTimer);
+    this.#ending.stop();
     this.#stopDraining();
     this.#keepAlive.stop();
     this.#unread.stop();

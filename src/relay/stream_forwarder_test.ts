@@ -40,6 +40,7 @@ function setUp({ listener: own, prepareEnd = noWork, ...more }: Setting = {}) {
       const text = new TextDecoder().decode(piece);
       if (!text.startsWith(":")) output.begin();
       if (text === "end") output.complete();
+      if (!text.startsWith(":")) output.mayEnd(text === "finish");
       output.send(piece);
     },
     end: () => bytesOf("."),
@@ -148,6 +149,56 @@ Deno.test("an answer is drained for a quarter of an hour at most", async () => {
   assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
 });
 
+/** What comes behind the finish reason of a vendor that leaves its connection open. */
+const open: [string, string[], { afterMs: number; text: string } | "waits"][] = [
+  ["nothing", ["finish"], { afterMs: 10_000, text: "finish." }],
+  ["comments, which prove nothing", ["finish", ": a"], { afterMs: 6_000, text: "finish: a." }],
+  ["usage", ["finish", "finish"], { afterMs: 10_000, text: "finishfinish." }],
+  ["another choice", ["finish", "a"], "waits"],
+  ["the last event", ["finish", "end"], { afterMs: 100, text: "finishend." }],
+];
+for (const [what, pieces, expected] of open) {
+  Deno.test(`a vendor that leaves its connection open after its finish reason and ${what}`, async () => {
+    const { recorded, timers, endings, did, stream, send } = setUp();
+    recorded.resolve();
+    for (const piece of pieces) {
+      timers.advance(4_000);
+      send(piece);
+    }
+    const answer = new Response(await stream).text();
+    if (expected === "waits") {
+      timers.advance(3_600_000);
+      return assert.deepEqual(endings, []);
+    }
+    timers.advance(expected.afterMs - 1);
+    assert.deepEqual(endings, []);
+    timers.advance(1);
+    assert.equal(await answer, expected.text);
+    assert.deepEqual([endings.map(({ status }) => status), did, timers.pending], [
+      ...[["completed"], ["whole", "destroy"], 0],
+    ]);
+  });
+}
+
+Deno.test("behind its finish reason a vendor isn't silent while its caller is behind", async () => {
+  const { recorded, timers, endings, stream, send, did } = setUp();
+  recorded.resolve();
+  for (let piece = 0; piece < 20; piece++) send("a".repeat(64 * 1024));
+  send("finish");
+  const reader = (await stream).getReader();
+  for (let seconds = 0; seconds < 15; seconds++) {
+    timers.advance(999);
+    await reader.read();
+  }
+  assert.deepEqual([endings, new Set(did)], [[], new Set(["pause"])]);
+  for (let left = 6; left > 0; left--) await reader.read();
+  const next = reader.read();
+  assert.ok(did.includes("resume"));
+  timers.advance(10_000);
+  assert.deepEqual(endings.map(({ status }) => status), ["completed"]);
+  assert.equal(new TextDecoder().decode((await next).value), ".");
+});
+
 const reset = new Error("the connection was reset");
 const silent = new Fault("upstream_timeout");
 const breaks: [string, string, unknown, { text: string; status: string; did: string[] }][] = [
@@ -155,6 +206,9 @@ const breaks: [string, string, unknown, { text: string; status: string; did: str
   ["where all may have come", "all", reset, { text: "all.", status: "completed", did: ["whole"] }],
   ["in the middle", "a", reset, {
     ...{ text: "aupstream_stream_truncated", status: "truncated", did: ["cut", "part"] },
+  }],
+  ["in silence, with its finish reason", "finish", silent, {
+    ...{ text: "finish.", status: "completed", did: ["whole"] },
   }],
   ["in silence", "a", silent, {
     text: "aupstream_timeout",

@@ -96,7 +96,7 @@ export class TextStreamListener implements StreamListener {
     const rest = this.#endDecoding();
     const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
     if (rest.complete && !isEmpty) {
-      const { sent } = this.#forward(rest.events, () => this.#plan.end(rest.events));
+      const { sent } = this.#forward(rest.events, output, () => this.#plan.end(rest.events));
       return sent === undefined ? undefined : encoded(sent);
     }
     this.#meter.listen(rest.events);
@@ -220,7 +220,7 @@ export class TextStreamListener implements StreamListener {
     const { events, length, failure } = decoded;
     if (length > 0) {
       const bytes = length === piece.length ? piece : piece.subarray(0, length);
-      const { sent } = this.#forward(events, () => this.#plan.forwardRun!(bytes, events));
+      const { sent } = this.#forward(events, output, () => this.#plan.forwardRun!(bytes, events));
       if (sent !== undefined) run.add(sent);
     }
     if (failure) this.#fail(failure);
@@ -244,7 +244,11 @@ export class TextStreamListener implements StreamListener {
   }
 
   #forwardDecoded(event: SseEvent, decoded: DecodedEvent, run: Run, output: StreamOutput): void {
-    const { sent } = this.#forward(decoded.events, () => this.#plan.forward(event, decoded));
+    const { sent } = this.#forward(
+      decoded.events,
+      output,
+      () => this.#plan.forward(event, decoded),
+    );
     if (!output.hasBegun && event.data !== undefined && this.#mayBegin(decoded.events, sent)) {
       output.begin();
     }
@@ -265,7 +269,11 @@ export class TextStreamListener implements StreamListener {
   }
 
   /** Gives the meter the caller's events, or the vendor's where the caller's can't be made. */
-  #forward(events: readonly CanonicalEvent[], make: () => Forwarded): Forwarded {
+  #forward(
+    events: readonly CanonicalEvent[],
+    output: StreamOutput,
+    make: () => Forwarded,
+  ): Forwarded {
     let made: Forwarded;
     try {
       made = make();
@@ -274,6 +282,7 @@ export class TextStreamListener implements StreamListener {
       throw thrown;
     }
     this.#meter.listen(made.events);
+    if (events.length > 0) output.mayEnd(this.#decoder.mayEnd === true);
     return made;
   }
 

@@ -44,6 +44,7 @@ function setUp(events?: CanonicalEvent[]) {
   const output: StreamOutput = {
     hasBegun: true,
     begin() {},
+    mayEnd() {},
     complete: () => void (events && did.push("completed")),
     send(bytes) {
       did.push(`sent ${Math.ceil(bytes.length / 2 ** 20)}`);

@@ -97,8 +97,11 @@ export function checkCuts(
     // What is incomplete after a clean close is so without one too, and handled the same way.
     if (!finished) continue;
     checkEnding(passage, relayStream(passage, cut, "broken"), terminated, `${place}, broken`);
+    // Of several choices the vendor may give fewer: only its end says so.
+    if (passage.choices !== undefined && passage.choices > 1) continue;
+    checkEnding(passage, relayStream(passage, cut, "silent"), true, `${place}, silent`);
   }
-  return places.length * 2;
+  return places.length * 3;
 }
 
 /**

@@ -146,6 +146,8 @@ class Caller implements StreamOutput {
     this.hasBegun = true;
   }
 
+  mayEnd(): void {}
+
   complete(): void {
     this.completeAt ??= this.text.length;
   }

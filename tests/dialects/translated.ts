@@ -51,8 +51,8 @@ export interface Passage {
   emulations?: Emulations;
 }
 
-/** How a vendor's bytes ended: in order, or with the connection. */
-export type Close = "clean" | "broken";
+/** How a vendor's bytes ended: in order, with the connection, or in silence. */
+export type Close = "clean" | "broken" | "silent";
 
 export interface Relayed {
   /** What the caller received. */
@@ -92,9 +92,10 @@ export function relayStream(
     take(stream.forward(event, decoded));
     terminated ||= decoded.terminal;
   }
-  const mayBeWhole = terminated || decoder.mayBeWhole === true;
+  const mayEnd = close === "silent" && decoder.mayEnd === true;
+  const isEnd = close === "clean" || terminated || mayEnd || decoder.mayBeWhole === true;
   const rest = decoder.end();
-  if (!rest.complete || (close === "broken" && !mayBeWhole)) {
+  if (!rest.complete || !isEnd) {
     return failed("upstream_stream_truncated");
   }
   take(stream.end(rest.events));

@@ -464,10 +464,14 @@ export interface UnsignedThinking {
 export interface StreamDecoder {
   /**
    * Whether the events so far may be the whole answer, in a dialect without a final event: there
-   * only the end of the body shows that an answer is complete. Absent: the dialect has a final
-   * event.
+   * only the end of the body shows that an answer is complete.
    */
   readonly mayBeWhole?: boolean;
+  /**
+   * Whether an orderly end here completes the answer: only usage and a final event may be missing.
+   * Absent: the final event can't be missing.
+   */
+  readonly mayEnd?: boolean;
   /** The number that follows the vendor's last one. Absent: the dialect doesn't number its events. */
   readonly nextSequence?: number;
   decode(event: SseEvent): DecodedEvent;
@@ -476,10 +480,7 @@ export interface StreamDecoder {
    * a fraction of the cost of decoding one by one. Absent: the dialect has no such events.
    */
   decodeRun?(bytes: Uint8Array): DecodedRun;
-  /**
-   * Called once after the last event: closes open blocks. `complete` is false if the answer was cut
-   * off.
-   */
+  /** Closes open blocks, once, after the last event. `complete`: the answer wasn't cut off. */
   end(): { events: CanonicalEvent[]; complete: boolean };
 }
 

@@ -58,6 +58,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
     return this.#chunk(json, events);
   }
 
+  get mayEnd(): boolean {
+    return this.#isComplete();
+  }
+
   end(): { events: CanonicalEvent[]; complete: boolean } {
     const events: CanonicalEvent[] = [];
     for (const choice of this.#choices.values()) choice.close(events);
@@ -70,9 +74,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
    * requested; only its end marker distinguishes that from a cut stream.
    */
   #isComplete(): boolean {
-    const choices = [...this.#choices.values()];
     const least = this.#done ? 1 : Math.max(1, this.#asked);
-    return !this.#failed && choices.length >= least && choices.every((one) => one.finished);
+    if (this.#failed || this.#choices.size < least) return false;
+    for (const { finished } of this.#choices.values()) if (!finished) return false;
+    return true;
   }
 
   #chunk(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {

@@ -27,7 +27,11 @@ class GenerateStreamDecoder implements StreamDecoder {
   }
 
   get mayBeWhole(): boolean {
-    return !this.#failed && this.#hasUsage && this.#reader.hasEnded(this.#asked);
+    return this.#hasUsage && this.mayEnd;
+  }
+
+  get mayEnd(): boolean {
+    return !this.#failed && this.#reader.hasEnded(this.#asked);
   }
 
   decode(event: SseEvent): DecodedEvent {

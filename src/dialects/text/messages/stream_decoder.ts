@@ -42,11 +42,15 @@ class MessagesStreamDecoder extends JsonEventDecoder {
     }
   }
 
+  get mayEnd(): boolean {
+    return !this.#failed && this.#reader.finished;
+  }
+
   end(): { events: CanonicalEvent[]; complete: boolean } {
     const events: CanonicalEvent[] = [];
     if (!this.#failed) this.#reader.blocks.closeAll(events, false);
     this.#reader.own.report("messages", events);
-    return { events, complete: !this.#failed && this.#reader.finished };
+    return { events, complete: this.mayEnd };
   }
 
   #read(type: string | undefined, json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {

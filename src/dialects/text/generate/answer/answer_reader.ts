@@ -52,8 +52,9 @@ export class AnswerReader {
    */
   hasEnded(least: number): boolean {
     if (this.#blockReason !== undefined) return true;
-    const candidates = [...this.#candidates.values()];
-    return candidates.length >= least && candidates.every((one) => one.finished);
+    if (this.#candidates.size < least) return false;
+    for (const { finished } of this.#candidates.values()) if (!finished) return false;
+    return true;
   }
 
   /** Closes every candidate. A whole answer has ended, even if the vendor omits the reason. */
