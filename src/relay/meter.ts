@@ -245,7 +245,10 @@ export class Meter implements CallMeter {
     const unread = Array<MediaBlock>(this.#unreadMedia).fill(unreadPicture);
     const image = tokensOf(terms.drawingModel ? unread : [...unread, ...this.#mediaIn("image")]);
     const audio = tokensOf(this.#mediaIn("audio"));
-    const written = this.#writtenTokens(parts) + hiddenTokens(parts) + image + audio;
+    const work = parts.flatMap((part) => part.kind === "vendor" ? [part.value] : []);
+    const hosted = work.length > 0 ? terms.countHosted?.(work) ?? {} : {};
+    const written = this.#writtenTokens(parts) + hiddenTokens(parts) + image + audio +
+      (hosted.writtenTokens ?? 0);
     const most = terms.maxOutputTokens ?? Infinity;
     const usage: Usage = {
       ...reported,
@@ -256,8 +259,6 @@ export class Meter implements CallMeter {
     atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));
     const tier = usage.serviceTier ?? this.#tier ?? terms.dearerTier;
     if (tier !== undefined) usage.serviceTier = tier;
-    const work = parts.flatMap((part) => part.kind === "vendor" ? [part.value] : []);
-    const hosted = work.length > 0 ? terms.countHosted?.(work) ?? {} : {};
     for (const name of hostedNames) atLeast(usage, name, hosted[name] ?? 0);
     // A report that came after the results has them.
     if (!reported || this.#isUsageEarly) usage.input += hosted.resultTokens ?? 0;

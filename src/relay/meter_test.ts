@@ -502,14 +502,17 @@ Deno.test("the vendor's work in an answer is counted where its usage counts less
     content: { kind: "vendor", dialect: "messages", value: { search: at } },
   });
   const countHosted = (work: readonly unknown[]) => ({ webSearches: work.length, xSearches: 1 });
-  const usageOf = (reported: Partial<Usage>, events = [block(1), block(2)]) =>
+  const usageOf = (reported: Partial<Usage>, events = [block(1), block(2)], writtenTokens = 0) =>
     bill([start, ...events, open, words(said), report({ input: 9, output: 9, ...reported })], {
-      ...{ status: "cancelled", countHosted },
+      status: "cancelled",
+      countHosted: (work) => ({ ...countHosted(work), writtenTokens }),
     }).usage;
   const counted = { input: 9, output: 9, webSearches: 2, xSearches: 1 };
   assert.deepEqual(usageOf({}), counted);
   assert.deepEqual(usageOf({ webSearches: 1, xSearches: 4 }), { ...counted, xSearches: 4 });
   assert.deepEqual(usageOf({}, []), { input: 9, output: 9 });
+  const longer = { ...counted, output: estimateTokens(said) + 30 };
+  assert.deepEqual(usageOf({}, undefined, 30), longer);
 });
 
 Deno.test("a bill that can't be made costs the bound, and nothing with the caller's own key", () => {

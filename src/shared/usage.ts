@@ -8,6 +8,8 @@ export type HostedCounts = Pick<
 export interface CountedWork extends HostedCounts {
   /** Estimated prompt tokens of the results, which the model has read. */
   resultTokens?: number;
+  /** Estimated output tokens of what the model wrote for it: code, commands, arguments. */
+  writtenTokens?: number;
 }
 
 /**

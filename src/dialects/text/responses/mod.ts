@@ -1,6 +1,6 @@
 import type { Dialect } from "../../kernel/dialect.ts";
 import { finalResponse } from "./answer/response_reader.ts";
-import { readHostedUsage } from "./answer/hosted_usage.ts";
+import { countItems } from "./answer/hosted_usage.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { background } from "./background.ts";
@@ -31,7 +31,7 @@ const create: Dialect = {
   hostedWork,
   asksForSummary,
   extensionsIn: (body) => hasExtensions(body) ? ["tools"] : [],
-  countHosted: (work) => readHostedUsage({ output: work }, {}),
+  countHosted: countItems,
   upstreamPath,
   promptFields: ["input", "instructions"],
   mediaFields,

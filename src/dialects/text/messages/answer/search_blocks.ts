@@ -4,6 +4,7 @@ import type { SearchWork } from "../../../kernel/canonical.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import { promptTokens } from "../../../kernel/prompt_text.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import { estimateTokens } from "../../../../shared/token_estimate.ts";
 import type { CountedWork } from "../../../../shared/usage.ts";
 
 /** Reads the web search that a block reports, for other dialects. */
@@ -25,15 +26,19 @@ export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
 
 /**
  * Counts the searches that had results, since failed ones are free, and estimates the tokens of all
- * tools' results: the model reads them in another pass, which only the end of a stream reports.
+ * tools' inputs and results: the model reads the latter in another pass, which only the end of a
+ * stream reports.
  */
 export function countWork(work: readonly unknown[]): CountedWork {
   const results = work.filter(isRecord).filter(({ type }) => /_tool_result$/.test(String(type)));
   const searches = results.filter(({ type, content }) =>
     type === "web_search_tool_result" && Array.isArray(content)
   );
+  const inputs = work.filter(isRecord).filter(({ type }) => /_tool_use$/.test(String(type)))
+    .map(({ input }) => JSON.stringify(asRecord(input))).filter((input) => input !== "{}");
   return {
     ...optionalField("webSearches", searches.length || undefined),
+    ...optionalField("writtenTokens", estimateTokens(inputs.join("\n")) || undefined),
     ...optionalField("resultTokens", resultTokens(results) || undefined),
   };
 }

@@ -1,5 +1,6 @@
 import { shortKey } from "../../../../base/hash.ts";
-import type { HostedCounts, Usage } from "../../../../shared/usage.ts";
+import { estimateTokens } from "../../../../shared/token_estimate.ts";
+import type { CountedWork, HostedCounts, Usage } from "../../../../shared/usage.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import {
   asRecord,
@@ -37,6 +38,21 @@ export function readHostedUsage(response: JsonRecord, raw: JsonRecord): HostedCo
     ),
     ...named("codeSessions", count(details.code_interpreter_calls) ?? containers(output)),
   };
+}
+
+/** Counts vendor-side work in an answer without usage by its items. */
+export function countItems(work: readonly unknown[]): CountedWork {
+  const written = recordsIn(work).flatMap(writtenIn).filter((one) => typeof one === "string");
+  return {
+    ...readHostedUsage({ output: work }, {}),
+    ...named("writtenTokens", estimateTokens(written.join("\n"))),
+  };
+}
+
+/** Returns what the model wrote in an item, beside results and values that aren't text. */
+function writtenIn({ operation, action, code, arguments: input }: JsonRecord): unknown[] {
+  const { commands, command, queries, query } = asRecord(action);
+  return [asRecord(operation).diff, commands, command, queries, query, code, input].flat();
 }
 
 /** Whether an item is a web search; opening a page isn't one. */

@@ -4,7 +4,7 @@ import type { Blocks } from "./blocks.ts";
 import { CallReader } from "./read_call.ts";
 import { MessageReader } from "./read_message.ts";
 import { ReasoningReader } from "./read_reasoning.ts";
-import { VendorItemReader } from "./read_vendor_item.ts";
+import { VendorItemReader, vendorTextOf } from "./read_vendor_item.ts";
 
 /**
  * Reads one output item into canonical events. Text comes in deltas, in the `done` event of a part,
@@ -49,5 +49,5 @@ export function itemTypeOf(event: JsonRecord): string | undefined {
   if (type === "response.content_part.done") {
     return asRecord(event.part).type === "reasoning_text" ? "reasoning" : "message";
   }
-  return undefined;
+  return vendorTextOf(type)?.type;
 }
