@@ -184,7 +184,11 @@ export class Http1Connection {
   #onConnected(socket: Socket): void {
     this.#isConnected = true;
     let failure: unknown;
-    socket.on("error", (error: Error) => failure = error);
+    // The runtime (2.9.6) leaves a socket whose TLS has failed open.
+    socket.on("error", (error: Error) => {
+      failure = error;
+      socket.destroy();
+    });
     readOnAfterFailedWrites(socket, (error) => {
       this.#writeFailure ??= error;
       this.#body = [];

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import net from "node:net";
 import tls from "node:tls";
 import { Random } from "../../../tests/support/random.ts";
+import { within } from "../../base/deadline.ts";
 import { pause } from "../../../tests/support/raw_connection.ts";
 import { testCertificate, testCertificateKey } from "../../../tests/support/service_certificate.ts";
 import { ConnectionClosed, createConnector } from "./connect.ts";
@@ -236,18 +237,41 @@ Deno.test("an answer without a length ends with its connection, not with a reset
   await using vendor = await startVendor((socket) => socket.end("half"), "https:", endless);
   assert.deepEqual(await answerPieces(connectTo(vendor.port, "https:")), ["half"]);
   await using silent = await startVendor((socket) => socket.write("half"), "https:", endless);
+  await using front = await startFront(silent.port);
+  const reset = () => front.links.forEach((link) => link.resetAndDestroy());
+  await assert.rejects(answerPieces(connectTo(front.port, "https:"), reset), ConnectionClosed);
+});
+
+Deno.test("a connection whose TLS fails amid an answer is over", async () => {
+  await using silent = await startVendor((socket) => socket.write("4\r\nhalf\r\n"), "https:");
+  await using front = await startFront(silent.port);
+  const record = new Uint8Array([0x17, 3, 3, 0, 40, ...Array(40).fill(7)]);
+  const spoil = () => front.links.forEach((link) => link.write(record));
+  const connection = connectTo(front.port, "https:");
+  const failing = assert.rejects(answerPieces(connection, spoil));
+  assert.notEqual(await within(5_000, failing, "still open"), "still open");
+  assert.equal(connection.isOpen, false);
+});
+
+/** Passes connections on to a port of this machine. */
+async function startFront(
+  to: number,
+): Promise<{ port: number; links: net.Socket[] } & AsyncDisposable> {
   const links: net.Socket[] = [];
-  const front = net.createServer((link) => {
-    const onward = net.connect(silent.port, "localhost").on("error", () => {});
+  const server = net.createServer((link) => {
+    const onward = net.connect(to, "localhost").on("error", () => {});
     links.push(link.on("error", () => {}));
     link.pipe(onward).pipe(link);
   });
-  await new Promise<void>((resolve) => front.listen(0, "localhost", resolve));
-  const { port } = front.address() as net.AddressInfo;
-  const reset = () => links.forEach((link) => link.resetAndDestroy());
-  await assert.rejects(answerPieces(connectTo(port, "https:"), reset), ConnectionClosed);
-  await new Promise((resolve) => front.close(resolve));
-});
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  return {
+    ...{ links, port: (server.address() as net.AddressInfo).port },
+    async [Symbol.asyncDispose]() {
+      for (const link of links) link.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
 
 function connectTo(port: number, protocol = "http:"): Http1Connection {
   return new Http1Connection({
