@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import { dialects, type Name, names } from "../dialects/translated.ts";
+import { bytesOf, dialects, type Name, names } from "../dialects/translated.ts";
 import { answersOf, framesOf, recordingsIn } from "../dialects/recordings.ts";
 import { type FakeExchange } from "../support/fake_vendor.ts";
 import { nanosOf, startFourVendors } from "../support/four_vendors.ts";
@@ -23,33 +23,38 @@ interface Cut {
   name: string;
   vendor: Name;
   bytes: Uint8Array;
-  how: "closed" | "cut" | "reset";
+  /** `spoilt`: head, bytes and a broken chunk come in one read. */
+  how: "closed" | "cut" | "reset" | "spoilt";
 }
 
 Deno.test("a stream that breaks off anywhere is one row and one charge, for callers of every dialect", async () => {
   await using service = await startFourVendors();
   const all = folders.flatMap((folder) => names.flatMap((vendor) => cutsOf(folder, vendor)));
-  const calls: { id: string | null; cut: Cut; caller: Name }[] = [];
+  const calls: { id: string | null; cut: Cut; caller: Name; seen: string }[] = [];
   const left = all.flatMap((cut) => names.map((caller) => ({ cut, caller })));
   const work = async () => {
     for (let next = left.pop(); next; next = left.pop()) {
       const { cut, caller } = next;
       const script = (exchange: FakeExchange) => breakOff(exchange, cut);
       const response = await service.call({ caller, vendor: cut.vendor, stream: true, script });
-      await response.text().catch(() => {});
-      calls.push({ ...next, id: response.headers.get("x-transaction-id") });
+      const seen = await response.text();
+      calls.push({ ...next, seen, id: response.headers.get("x-transaction-id") });
     }
   };
   await Promise.all(Array.from({ length: 16 }, work));
   const rows = await service.rows();
   const byId = Map.groupBy(rows, (row) => String(row.transaction_id));
   const wrong: string[] = [];
-  for (const { id, cut, caller } of calls) {
+  for (const { id, cut, caller, seen } of calls) {
     const found = byId.get(String(id)) ?? [];
     const charged = nanosOf(found[0]?.charged_usd);
     const what = `${cut.vendor} to ${caller}: ${cut.name}`;
     if (found.length !== 1) wrong.push(`${found.length} rows: ${what}`);
     else if (charged === 0n && hasSaid(cut)) wrong.push(`charged nothing: ${what}`);
+    else if (!isEnded(seen)) wrong.push(`ends within an event: ${what}`);
+    else if ((found[0]!.status === "completed") === hasError(seen)) {
+      wrong.push(`${found[0]!.status}, unlike what its caller was told: ${what}`);
+    }
   }
   const sum = rows.reduce((all, row) => all + nanosOf(row.charged_usd), 0n);
   const lost = service.log.filter((line) => line.includes("could not be written to the journal"));
@@ -70,7 +75,7 @@ function cutsOf(folder: URL, vendor: Name): Cut[] {
         const ends = [{ name: at, vendor, bytes: whole, how: count % 2 === 0 ? "closed" : "cut" }];
         if (!next) return ends as Cut[];
         const half = joined([whole, next.subarray(0, placeInside(next))]);
-        const how = count % 3 === 0 ? "reset" : "cut";
+        const how = (["reset", "spoilt", "cut"] as const)[count % 3];
         return [...ends, { name: `${at} and a half`, vendor, bytes: half, how }] as Cut[];
       });
     })
@@ -92,6 +97,7 @@ function placeInside(frame: Uint8Array): number {
 }
 
 async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<void> {
+  if (how === "spoilt") return await spoil(exchange, bytes);
   await exchange.head(200, { "content-type": "text/event-stream" }, "chunked");
   if (bytes.length > 0) await exchange.write(bytes);
   if (how === "closed") return await exchange.end();
@@ -99,6 +105,23 @@ async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<vo
   // What was not read yet is lost with the connection.
   await loopTurns();
   exchange.reset();
+}
+
+async function spoil(exchange: FakeExchange, bytes: Uint8Array): Promise<void> {
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
+  const size = bytes.length === 0 ? "" : `${bytes.length.toString(16)}\r\n`;
+  const texts = [`${head}\r\n\r\n${size}`, "\r\nno size\r\n"].map((one) => bytesOf(one));
+  await exchange.raw(joined([texts[0]!, bytes, texts[1]!]));
+}
+
+/** Whether an answer ends with a whole event, or isn't a stream. */
+function isEnded(seen: string): boolean {
+  return seen.startsWith("{") || /(\n\n|\r\n\r\n|\[DONE\]\s*|: the stream failed)$/.test(seen);
+}
+
+function hasError(seen: string): boolean {
+  return /(^|\n)(event: error|event: response\.failed|(data: )?\{\s*"error")/.test(seen) ||
+    /^\{"type":"error"/.test(seen);
 }
 
 /** Whether the vendor's own decoder finds words or usage in it. */
