@@ -77,20 +77,25 @@ export async function callExport(
   return answer && decodeFrames(answer);
 }
 
-/** Sends a command to the server that owns the data directory; undefined when none answers. */
+/**
+ * Sends a command to the server that owns the data directory; undefined when there is none. Throws
+ * an Error of one line when the server may have run the command and its answer didn't come: run
+ * again, a grant would be made twice.
+ */
 export async function callControl(
   dataDir: string,
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult | undefined> {
   const answer = await send(dataDir, "/", { argv, input });
-  return answer && await json(answer) as CommandResult;
+  return answer &&
+    await json(answer).catch(() => Promise.reject(unanswered(dataDir))) as CommandResult;
 }
 
 async function send(dataDir: string, path: string, sent: Sent): Promise<Answer | undefined> {
   const control = await readControl(dataDir);
   if (!control) return undefined;
-  const { promise, resolve } = Promise.withResolvers<Answer | undefined>();
+  const { promise, resolve, reject } = Promise.withResolvers<Answer | undefined>();
   // `fetch` would send token and command to the proxy that `HTTP_PROXY` names.
   const asking = request(control.address + path, {
     method: "POST",
@@ -101,13 +106,24 @@ async function send(dataDir: string, path: string, sent: Sent): Promise<Answer |
     answer.destroy();
     resolve(undefined);
   });
-  // The file is left over from a server that no longer runs.
-  asking.on("error", () => resolve(undefined));
+  asking.on("error", ({ code }: Error & { code?: string }) => {
+    // The file is left over from a server that no longer runs.
+    if (code === "ECONNREFUSED") resolve(undefined);
+    else reject(unanswered(dataDir));
+  });
   asking.end(JSON.stringify(sent));
   return await promise;
 }
 
 type Answer = AsyncIterable<Uint8Array>;
+
+function unanswered(dataDir: string): Error {
+  return new Error(
+    "The server ended before it answered, so this command may have been carried out or not: " +
+      "look before you repeat it. If no server was running, " +
+      `remove ${dataDir}/${controlFile} and repeat it.`,
+  );
+}
 
 async function readControl(dataDir: string): Promise<Control | undefined> {
   try {
