@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import { Fault, isStoreAway, messageOf } from "../shared/fault.ts";
+import { Fault, isStoreAway, messageOf, reasonOf } from "../shared/fault.ts";
 import {
   bareInteraction,
   type InsertOptions,
@@ -73,8 +73,8 @@ export class Recorder {
   /** Number of the last record that has been waited for. */
   #wanted = 0;
   #writing = false;
-  /** What records wait for: the database, or to be read back from the journal. */
-  #away: "store" | "journal" | undefined;
+  /** What records wait for: the database, or to be read back from the journal; and why. */
+  #away: { cause: "store" | "journal"; reason: string } | undefined;
   /** Whether the last records that were written were set apart. */
   #wasFreed = false;
   /** Whether the log has it that records wait for a lock. */
@@ -136,7 +136,7 @@ export class Recorder {
       // The store may be back: try now instead of at the next attempt.
       this.#wake();
       throw new Fault("store_unavailable", {
-        note: "the database is unavailable: records are queued",
+        note: this.#away?.reason ?? "the process ends: records wait for the next start",
       });
     }
     const upTo = this.#wanted = this.#queue.last;
@@ -308,25 +308,23 @@ export class Recorder {
     const { log } = this.#deps;
     const fault = isStoreAway(thrown) ? thrown : new Fault("store_unavailable", { cause: thrown });
     const cause = fault === thrown ? "store" : "journal";
+    const reason = reasonOf(thrown);
     if (this.#away !== undefined) {
       // One line per outage.
     } else if (cause === "store") {
-      const reason = fault.note ?? fault.code;
       log.warn("the database is unavailable: records are queued", {
         waiting: this.#queue.waiting,
         reason,
       });
     } else {
-      log.error("waiting records can't be read back from the journal", {
-        reason: messageOf(thrown),
-      });
+      log.error("waiting records can't be read back from the journal", { reason });
     }
-    this.#away ??= cause;
+    this.#away = { cause: this.#away?.cause ?? cause, reason };
     this.#failWaiters(fault);
   }
 
   #noteBack(): void {
-    if (this.#away === "store") {
+    if (this.#away?.cause === "store") {
       const waiting = this.#queue.waiting;
       this.#deps.log.info("the database is available again: queued records are written", {
         waiting,
