@@ -184,6 +184,20 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "refused calls of an account that a failover has lost keep no others from being stored",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const store = createRefusalStore(database);
+    const recorder = new RefusalRecorder({ store, clock: systemClock, log: silent });
+    for (const one of [accountId + 1, accountId]) recorder.note(refusal(one));
+    await recorder.flush();
+    assert.equal(recorder.waiting, 0);
+    const [from, to] = [-1, 1].map((days) => new Date(now.getTime() + days * day));
+    assert.equal(await store.total({ accountId, from: from!, to: to! }), 1);
+  },
+);
+
 Deno.test("a store that is away while accounts are tried one by one is not asked for each", async () => {
   const away = new Fault("store_unavailable", { note: "away" });
   const locked = Object.assign(new Error("locked"), { code: "55P03" });

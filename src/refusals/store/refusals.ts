@@ -1,5 +1,5 @@
 import type { Database, SqlRow } from "../../database/database.ts";
-import { isLockTimeout } from "../../database/postgres/faults.ts";
+import { codeOf, isLockTimeout } from "../../database/postgres/faults.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { isStoreAway } from "../../shared/fault.ts";
 import {
@@ -23,7 +23,7 @@ export function createRefusalStore(database: Database): RefusalStore {
         await add(database, rows, counts);
         return new Map();
       } catch (thrown) {
-        if (!isLockTimeout(thrown)) throw thrown;
+        if (isStoreAway(thrown) && !isLockTimeout(thrown)) throw thrown;
         return await addApart(database, rows, counts);
       }
     },
@@ -98,6 +98,9 @@ function add(
   });
 }
 
+/** Of a foreign key: a failover has lost the account, so that nobody can read its refusals. */
+const noSuchAccount = "23503";
+
 /**
  * Adds each account's by themselves, until the store is away. Returns the accounts of which nothing
  * was added, and why.
@@ -116,6 +119,7 @@ async function addApart(
       if (away !== undefined) throw away;
       await add(database, rowsOf.get(account) ?? [], countsOf.get(account) ?? []);
     } catch (thrown) {
+      if (codeOf(thrown) === noSuchAccount) continue;
       left.set(account, thrown);
       if (isStoreAway(thrown) && !isLockTimeout(thrown)) away = thrown;
     }
