@@ -153,7 +153,7 @@ function unusable(path: string, thrown: unknown): Error {
     ? thrown.message.split("\n")[0]!
     : String(thrown);
   const wayOut = isNoSpace(thrown)
-    ? "its disk is full: make room there and start again"
+    ? "its disk is full (df -h, df -i): make room there and start again"
     : isForbidden && path.includes(",")
     ? "set DATA_DIR to a path without commas"
     : isForbidden

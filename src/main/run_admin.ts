@@ -179,7 +179,7 @@ function belongsTo(dataDir: string, owner: number): string {
 async function nothingIn(dataDir: string): Promise<string> {
   const server = await addressOfOwner(dataDir);
   if (server !== undefined) {
-    return `The server at ${server} has its data in PostgreSQL: set DATABASE_URL as it is set there.`;
+    return `The server at ${server} has no database in ${dataDir}: set DATABASE_URL here if it is set there; if the server is just starting for the first time, repeat this in a moment.`;
   }
   const none = `There is no data in ${dataDir} and no server at it`;
   const demo = `${dataDir}/demo`;

@@ -193,14 +193,17 @@ Deno.test({
   },
 });
 
-Deno.test("a command that runs beside a server on PostgreSQL says which variable it lacks", async () => {
+Deno.test("a command beside a server on PostgreSQL, or at its first start, says what to do", async () => {
   const path = `${directory}/journal-only`;
   const claim = await claimDataDir(path);
   await claim.describe({ address: "http://127.0.0.1:4321" });
   const ended = await runAdminHere({ args: ["migrate"], env: { DATA_DIR: path } });
   await claim.release();
   assert.equal(ended.code, 1);
-  assert.match(ended.stderr, /The server at http:\/\/127\.0\.0\.1:4321 .*: set DATABASE_URL /);
+  assert.match(
+    ended.stderr,
+    /The server at http:\/\/127\.0\.0\.1:4321 .*: set DATABASE_URL .* starting .*, repeat this/,
+  );
 });
 
 Deno.test({

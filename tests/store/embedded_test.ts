@@ -211,7 +211,10 @@ Deno.test({
         opened!,
         /can't be opened \(.*\); its disk is full, .*: make room there and start/,
       );
-      assert.match(claimed!, /can't be used \(.*\): its disk is full: make room there and start/);
+      assert.match(
+        claimed!,
+        /can't be used \(.*\): its disk is full \(df -h, df -i\): make room there and start/,
+      );
     }),
 });
 
