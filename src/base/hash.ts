@@ -32,7 +32,10 @@ export function sameText(one: string, other: string): boolean {
   return timingSafeEqual(bytes(one), bytes(other));
 }
 
-/** CRC-32 (IEEE 802.3, as in zip and gzip) as an unsigned 32-bit number. */
-export function crc32(data: string | Uint8Array): number {
-  return zlibCrc32(data) >>> 0;
+/**
+ * CRC-32 (IEEE 802.3, as in zip and gzip) as an unsigned 32-bit number; `before` is that of the data
+ * before this.
+ */
+export function crc32(data: string | Uint8Array, before = 0): number {
+  return zlibCrc32(data, before) >>> 0;
 }

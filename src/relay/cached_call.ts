@@ -91,11 +91,11 @@ async function replayCached<M extends CallMeter>(
   };
   // The stored response for later turns stays with the call that made the answer.
   const { retain: _, ...request } = recorded;
-  const call = new Call(
+  const call = await new Call(
     deps,
     { vendorCall, recorded: { ...request, plan: { losses } }, meter, boundNanos: null },
     { authorization: nothingHeld, task: undefined, cache: { result: "hit" } },
-  );
+  ).begin();
   const responseText = new TextDecoder().decode(answer.record ?? body);
   await call.settle(
     vendorCall.caller.signal.aborted

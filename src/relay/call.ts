@@ -101,12 +101,7 @@ export class Call<M extends CallMeter = Meter> {
   #answer: RecordedAnswer | undefined;
   #prepared: PreparedAnswer | undefined;
 
-  /**
-   * Writes the call's beginning to the journal. Throws `overloaded` when the journal is full, and
-   * `rate_limit_exceeded` when the account has too many open streams. A background call (`task`) is
-   * not written there: until it ends, its stored request serves as the begin record, which any
-   * process can find.
-   */
+  /** Throws `rate_limit_exceeded` when the account has too many open streams. */
   constructor(
     deps: CallDeps,
     candidate: Candidate<M>,
@@ -135,14 +130,22 @@ export class Call<M extends CallMeter = Meter> {
     // A caller without an HTTP request, such as a job, has no times yet.
     trace.times ??= new CallTimes(() => deps.clock.monotonicMs());
     this.#leaveStreams = recorded.facts.stream ? deps.streams.enter(account) : () => {};
+  }
+
+  /**
+   * Writes the call's beginning to the journal, or throws `overloaded`. That of a background call is
+   * its stored request, which any process can find.
+   */
+  async begin(): Promise<this> {
     try {
-      if (!task) deps.journal.begin(this.begun);
+      if (!this.#task) await this.#deps.journal.begin(this.begun);
     } catch (thrown) {
       this.#leaveStreams();
       throw thrown;
     }
-    trace.transactionId = this.transactionId;
-    trace.onWait?.(1);
+    this.#caller.trace.transactionId = this.transactionId;
+    this.#caller.trace.onWait?.(1);
+    return this;
   }
 
   get meter(): M {
@@ -568,13 +571,10 @@ export interface Ending {
   isTruncated?: boolean;
 }
 
-/**
- * Where calls are written so that a crash loses none; implemented in
- * `src/records/journal/journal.ts`.
- */
+/** Where calls are written so that a crash loses none (`src/records/journal/journal.ts`). */
 export interface CallJournal {
   /** Throws `overloaded` when the journal is full. */
-  begin(interaction: SettledCall): void;
+  begin(interaction: SettledCall): void | Promise<void>;
   /** Resolves when the end survives a crash. */
   end(interaction: SettledCall): Promise<void>;
 }

@@ -16,7 +16,7 @@ const said = 'a"\n\u{1f600}'.repeat(300_000);
 const log = { info() {}, warn() {}, error() {} };
 
 /** A call that has streamed a large answer, and what of it was made so far. */
-function streamed() {
+async function streamed() {
   const clock = new FakeClock();
   const made = { encoded: 0, retained: 0 };
   const records: SettledCall[] = [];
@@ -35,7 +35,7 @@ function streamed() {
     storedResponses: { remember() {} } as never,
     streams: new OpenStreams({ perAccount: 1, unreadMs: 1 }),
   };
-  const call = new Call(deps, {
+  const call = await new Call(deps, {
     vendorCall: { caller, transactionId: "a-call", target: { vendor: {}, model: "m" } } as never,
     recorded: {
       ...{ dialect: responses, bodyText: "{}" },
@@ -47,7 +47,7 @@ function streamed() {
       retain: (text) => (made.retained++, retain(text)),
     },
     ...{ meter, boundNanos: null },
-  }, { authorization: nothingHeld, task: undefined });
+  }, { authorization: nothingHeld, task: undefined }).begin();
   meter.listen([
     { type: "start", id: "resp_1", model: "m", created: 1 },
     { type: "block-start", choice: 0, block: 0, content: { kind: "text" } },
@@ -78,9 +78,9 @@ function countingStep() {
 const completed = { status: "completed", httpStatus: 200 } as const;
 
 Deno.test("a streamed answer that was prepared is recorded as if it were not, and not made again", async () => {
-  const atOnce = streamed();
+  const atOnce = await streamed();
   await atOnce.call.settle(completed);
-  const prepared = streamed();
+  const prepared = await streamed();
   const { counted, step } = countingStep();
   await prepared.call.prepareEnd(completed, step);
   // Folded, encoded, written, parsed and quoted, a few hundred thousand characters at a time.
@@ -95,7 +95,7 @@ Deno.test("a streamed answer that was prepared is recorded as if it were not, an
 });
 
 Deno.test("of an answer that was cut off nothing is prepared for later turns", async () => {
-  const cut = streamed();
+  const cut = await streamed();
   const ending = { ...completed, status: "cancelled" } as const;
   await cut.call.prepareEnd(ending, countingStep().step);
   await cut.call.settle(ending);

@@ -143,7 +143,7 @@ async function makeCall<M extends CallMeter>(
   cache?: CacheUse,
 ): Promise<Reply> {
   const authorization = await ensureAuthorized(deps, plans, background?.authorization);
-  const call = begin(deps, plans, { authorization, task: background?.task, cache });
+  const call = await begin(deps, plans, { authorization, task: background?.task, cache });
   if (background?.taken) {
     call.answered();
     const [{ vendorCall: { target }, recorded: { plan: { losses } } }] = plans;
@@ -285,7 +285,7 @@ function greater(one: bigint | null, other: bigint | null): bigint | null {
 }
 
 /** Begins the call in the journal; releases what was held where that fails. */
-function begin<M extends CallMeter>(
+async function begin<M extends CallMeter>(
   deps: CallDeps,
   [first]: Candidates<CallPlan<M>>,
   held: {
@@ -293,9 +293,9 @@ function begin<M extends CallMeter>(
     task: BackgroundTask | undefined;
     cache: CacheUse | undefined;
   },
-): Call<M> {
+): Promise<Call<M>> {
   try {
-    return new Call(deps, first, held);
+    return await new Call(deps, first, held).begin();
   } catch (thrown) {
     held.authorization.settle(0n);
     throw thrown;

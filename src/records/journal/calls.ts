@@ -1,10 +1,11 @@
 import type { Buffer } from "node:buffer";
+import { finish } from "../../base/steps.ts";
 import { Turns } from "../../base/turns.ts";
 import { bareInteraction, type SettledCall } from "../../shared/interaction.ts";
 import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
 import { type QuotedTexts, quotedTextsOf } from "../quoted_texts.ts";
 import type { Media } from "../../shared/media.ts";
-import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
+import { type EncodedRecord, encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
 
 /**
  * Writes a call as a journal record. If the call's begin record is in the same file, the request is
@@ -43,12 +44,12 @@ export function recordOf(
 export function encodeEnd(
   interaction: SettledCall,
   begun: readonly Media[] | false,
-  room?: Buffer,
-): Uint8Array {
+  room: Buffer,
+): EncodedRecord {
   try {
-    return encodeRecord(recordOf("end", interaction, begun), room);
+    return finish(encodeRecord(recordOf("end", interaction, begun), room));
   } catch {
-    return encodeRecord(recordOf("end", bareInteraction(interaction), begun), room);
+    return finish(encodeRecord(recordOf("end", bareInteraction(interaction), begun), room));
   }
 }
 

@@ -1,14 +1,21 @@
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { pushAll } from "../../base/lists.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { released } from "../../base/gc_hint.ts";
-import { turnEnd } from "../../base/turns.ts";
+import { finish, type Steps } from "../../base/steps.ts";
+import { turnEnd, Turns } from "../../base/turns.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { IsErased, Journal, JournalObserver, JournalOptions } from "./journal.ts";
 import { begunCall, encodeEnd, endedCalls, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
-import { encodeRecord, type JournalRecord } from "./records.ts";
+import {
+  createRoom,
+  type EncodedRecord,
+  encodeRecord,
+  type JournalRecord,
+  recordUnits,
+} from "./records.ts";
 import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
@@ -22,10 +29,8 @@ import { Segment } from "./segment.ts";
  */
 const defaultSegmentBytes = 4 * 1024 * 1024;
 const intervalMs = 10;
-/** From this size on, to write a request twice costs more than to sync a second file. */
-const largeRecordBytes = 256 * 1024;
-/** Room for the records of ordinary calls. */
-const roomBytes = 64 * 1024;
+/** How long a large record is written before other calls go on. */
+const turnMs = 2;
 
 /** The journal as numbered files in a folder. */
 export class FileJournal implements Journal {
@@ -42,8 +47,13 @@ export class FileJournal implements Journal {
   #segments: Segment[] = [];
   #bytes = 0;
   readonly #openCalls = new OpenCalls();
-  /** Where the records of calls are encoded; each is written before the next one. */
-  readonly #room = Buffer.allocUnsafe(roomBytes);
+  /** Where the records of calls are encoded; each piece is written before the next one. */
+  readonly #room: Buffer;
+  /**
+   * From this size on, to write a request twice costs more than to sync a second file, and to write
+   * it at once would hold up other calls.
+   */
+  readonly #largeBytes: number;
   #lastEnded: PendingEnd | undefined;
   readonly #spilled = new SpilledRecords();
   #unsynced: PendingEnd[] = [];
@@ -73,6 +83,8 @@ export class FileJournal implements Journal {
     this.#maxBytes = options.maxBytes ?? Infinity;
     // Files are removed as a whole: a small journal has smaller files.
     this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
+    this.#room = createRoom(options.pieceBytes);
+    this.#largeBytes = 4 * this.#room.length;
     this.#next = Number(left.at(-1)?.slice(0, 12) ?? 0) + 1;
     this.#relief = this.#createRelief();
   }
@@ -106,29 +118,71 @@ export class FileJournal implements Journal {
     if (this.#lastAppendFailed) this.#orRefuse(() => this.#writable());
   }
 
-  begin(interaction: SettledCall): void {
+  begin(interaction: SettledCall): void | Promise<void> {
+    this.#admitFor(interaction);
+    const record = recordOf("begin", interaction);
+    if (recordUnits(record) >= this.#largeBytes) return this.#beginInPieces(interaction, record);
+    const encoded = finish(encodeRecord(record, this.#room));
+    const segment = this.#orRefuse(() => this.#append(encoded));
+    segment.open++;
+    this.#begun(interaction, segment, encoded.length);
+  }
+
+  #admitFor({ accountId }: SettledCall): void {
     this.admit();
-    const { transactionId, accountId, createdAt, sessionId, userId } = interaction;
-    const { requestText: request, media } = interaction;
     refuseCrowding(accountId, {
       bytes: this.#bytes,
       maxBytes: this.#maxBytes,
       openCalls: this.#openCalls,
     });
-    const record = encodeRecord(recordOf("begin", interaction), this.#room);
-    const { segment, bytes } = this.#orRefuse(() => this.#appendEncoded(record));
-    segment.open++;
+  }
+
+  #begun(interaction: SettledCall, segment: Segment, bytes: number): void {
+    const { transactionId, accountId, createdAt, sessionId, userId } = interaction;
+    const { requestText: request, media } = interaction;
     const selectable = { transactionId, accountId, createdAt, sessionId, userId };
     this.#openCalls.set(transactionId, { segment, accountId, bytes, request, selectable, media });
+  }
+
+  /** Writes a large begin record while other calls go on, whose records go to the next file. */
+  async #beginInPieces(interaction: SettledCall, record: JournalRecord): Promise<void> {
+    const segment = this.#orRefuse(() => this.#writable());
+    segment.open++;
+    const written = new Turns(this.#clock, turnMs)
+      .finish(this.#beginSteps(interaction, record, segment))
+      .finally(() => segment.writing = undefined);
+    segment.writing = written.catch(() => void segment.open--);
+    await written;
+  }
+
+  *#beginSteps(interaction: SettledCall, record: JournalRecord, segment: Segment): Steps<void> {
+    const encoded = yield* encodeRecord(record, this.#room);
+    // Other calls may have filled the journal meanwhile.
+    this.#admitFor(interaction);
+    const { length } = encoded;
+    this.#bytes += length;
+    try {
+      yield* segment.appendSteps(encoded);
+    } catch (thrown) {
+      this.#bytes -= length;
+      this.#lastAppendFailed = true;
+      throw this.#refusal(thrown);
+    }
+    this.#lastAppendFailed = false;
+    this.#begun(interaction, segment, length);
   }
 
   #orRefuse<T>(write: () => T): T {
     try {
       return write();
     } catch (thrown) {
-      this.#failed(thrown);
-      throw refused(`journal: ${messageOf(thrown)}`, thrown);
+      throw this.#refusal(thrown);
     }
+  }
+
+  #refusal(thrown: unknown): Fault {
+    this.#failed(thrown);
+    return refused(`journal: ${messageOf(thrown)}`, thrown);
   }
 
   end(interaction: SettledCall): Promise<void> {
@@ -260,6 +314,7 @@ export class FileJournal implements Journal {
     clearTimeout(this.#timer);
     await this.#rejected.settled;
     await this.#compacting.catch(() => {});
+    await Promise.all(this.#segments.map(({ writing }) => writing));
     await this.#syncing;
     await this.#sync().catch(() => {});
     // In order: a call's end record must not be removed before its begin record.
@@ -291,7 +346,7 @@ export class FileJournal implements Journal {
     segment.open = Infinity;
   }
 
-  #append(record: Uint8Array, to?: Segment): Segment {
+  #append(record: EncodedRecord, to?: Segment): Segment {
     if (this.#closed) throw new Error("the journal is closed");
     this.#lastAppendFailed = true;
     const segment = to ?? this.#writable();
@@ -299,13 +354,6 @@ export class FileJournal implements Journal {
     this.#lastAppendFailed = false;
     this.#bytes += record.length;
     return segment;
-  }
-
-  #appendEncoded(encoded: Uint8Array, to?: Segment): { segment: Segment; bytes: number } {
-    const bytes = encoded.length;
-    const segment = this.#append(encoded, to);
-    released(encoded);
-    return { segment, bytes };
   }
 
   #appendEnd(ended: PendingEnd): void {
@@ -317,14 +365,14 @@ export class FileJournal implements Journal {
     const asBegun = openCall?.segment === file && openCall.request !== undefined &&
       openCall.request === interaction.requestText;
     const record = encodeEnd(interaction, asBegun ? openCall.media ?? [] : false, this.#room);
-    const { segment, bytes } = this.#appendEncoded(record, file);
+    const segment = this.#append(record, file);
     segment.ends++;
     this.#lastEnded = ended;
     if (openCall?.segment !== segment) {
       segment.open++;
       if (openCall) this.#beginFilesToRelease.push(openCall.segment);
     }
-    const all = bytes + (asBegun ? openCall.bytes : 0);
+    const all = record.length + (asBegun ? openCall.bytes : 0);
     const { isUnloaded } = openCall ?? {};
     this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined, isUnloaded });
     // A hash table that the Map has replaced may refer to the old object for a while
@@ -344,10 +392,10 @@ export class FileJournal implements Journal {
    * such record can fill a file, so the newest would be another one.
    */
   #fileOfEnd(openCall: OpenCall | undefined): Segment {
-    const largeBytes = Math.min(largeRecordBytes, this.#segmentBytes / 2);
+    const largeBytes = Math.min(this.#largeBytes, this.#segmentBytes / 2);
     if (openCall?.request === undefined || openCall.bytes < largeBytes) return this.#writable();
     const { segment } = openCall;
-    return !segment.isSealed && this.#spilled.mayEndIn(segment) ? segment : this.#writable();
+    return segment.isWritable && this.#spilled.mayEndIn(segment) ? segment : this.#writable();
   }
 
   #spillAt(ended: PendingEnd, segment: Segment): void {
@@ -358,7 +406,7 @@ export class FileJournal implements Journal {
 
   #writable(): Segment {
     const last = this.#segments.at(-1);
-    if (last && last.bytes < this.#segmentBytes && !last.isSealed) return last;
+    if (last && last.bytes < this.#segmentBytes && last.isWritable) return last;
     this.#lastAppendFailed = true;
     const name = `${String(this.#next++).padStart(12, "0")}.journal`;
     const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
@@ -401,10 +449,11 @@ export class FileJournal implements Journal {
 
   /** Oldest first: see `#prune`. */
   async #compact(isErased: IsErased): Promise<void> {
-    const written = this.#segments.filter(({ bytes }) => bytes > 0);
+    const written = this.#segments.filter(({ bytes, writing }) => bytes > 0 || writing);
     for (const segment of written) segment.isSealed = true;
     const toErase = this.#openCalls.filesToErase(isErased);
     for (const segment of written) {
+      await segment.writing;
       // The file may have been removed in the meantime.
       if (this.#closed || !this.#segments.includes(segment)) continue;
       if (segment.spilled > 0) {

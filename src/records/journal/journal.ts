@@ -17,9 +17,10 @@ export interface Journal extends RejectedRetention {
   admit(): void;
   /**
    * Writes a call's begin record, without waiting for the disk. If the process dies before the call
-   * ends, the record is stored as an interrupted call. Throws `overloaded` as `admit` does.
+   * ends, the record is stored as an interrupted call. Throws `overloaded` as `admit` does. A large
+   * record is written in pieces, and the call may begin when the promise resolves.
    */
-  begin(interaction: SettledCall): void;
+  begin(interaction: SettledCall): void | Promise<void>;
   /**
    * Writes a call's end record. Resolves when it survives a crash (`always`: of the machine;
    * `interval`: of the process). Rejects if the write fails; it is then retried before the next call
@@ -102,6 +103,8 @@ export interface JournalOptions {
   sync: "always" | "interval";
   /** No call can begin while the journal is this large. */
   maxBytes?: number;
+  /** Bytes that are encoded and written at a time; a large record has four times as many. */
+  pieceBytes?: number;
   /** Once a file has this size, a new one is begun. */
   segmentBytes?: number;
   clock?: Clock;

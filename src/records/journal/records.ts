@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "../../base/hash.ts";
+import type { Steps } from "../../base/steps.ts";
 import { cutQuotedTexts, type QuotedTexts, withQuotedTexts } from "../quoted_texts.ts";
 
 /** The begin or the end of a call. */
@@ -22,6 +23,18 @@ export type Scanned =
   | { record: JournalRecord; from: number; to: number }
   | { record: undefined; from: number; to: number };
 
+/** Returns a buffer in which records are encoded: the records of ordinary calls fit into it. */
+export function createRoom(bytes = 64 * 1024): Buffer {
+  return Buffer.allocUnsafeSlow(bytes);
+}
+
+/** A record as it is written. */
+export interface EncodedRecord {
+  length: number;
+  /** Each is valid until the next one is asked for, or another record is encoded. */
+  pieces: Iterable<Uint8Array>;
+}
+
 /**
  * Encodes a record: length and CRC-32 of the rest (each four bytes, big-endian), the kind's letter,
  * the id's length (two bytes) and the lengths of body and request (four bytes each), then id, body,
@@ -29,74 +42,192 @@ export type Scanned =
  * texts come escaped and are copied into the body. Media follows as lines of base64, so that
  * no image can look like a record, and then the length of these lines (four bytes).
  *
- * A record that surely fits into `room` is encoded there, and is valid until `room` is used again:
- * each call writes two records, and a new buffer costs more than encoding its texts.
+ * A record that fits into `room` is encoded there at once. A larger one never has a buffer of its
+ * size: the steps compute its checksum, and its pieces are encoded in `room` as they are asked for.
+ * Between two steps or pieces, `room` may be used for other records.
  */
-export function encodeRecord(record: JournalRecord, room?: Buffer): Uint8Array {
-  const { kind, id, request, response, media } = record;
-  const bytes = room && fits(record, room) ? room : Buffer.allocUnsafe(lengthOf(record));
-  let at = headLength + fixedLength;
+export function* encodeRecord(record: JournalRecord, room: Buffer): Steps<EncodedRecord> {
+  if (fits(record, room)) return encodeAtOnce(record, room);
+  const sizes = yield* sizesOf(record);
+  let checksum = 0;
+  let at = 0;
+  for (const piece of piecesOf(record, sizes, room)) {
+    checksum = crc32(at === 0 ? piece.subarray(headLength) : piece, checksum);
+    at += piece.length;
+    yield;
+  }
+  return { length: sizes.length, pieces: piecesOf(record, { ...sizes, checksum }, room) };
+}
+
+/** Whether `room` has room for a record, whatever its characters. */
+function fits(
+  { id, body, quoted, request, response, media }: JournalRecord,
+  room: Buffer,
+): boolean {
+  if (quoted || media.length > 0) return false;
+  const units = id.length + body.length + (request?.length ?? 0) + (response?.length ?? 0);
+  // A UTF-16 unit takes at most three bytes of UTF-8.
+  return headLength + fixedLength + 3 * units <= room.length;
+}
+
+/** Takes half the time, which counts: each call writes two records. */
+function encodeAtOnce(record: JournalRecord, room: Buffer): EncodedRecord {
+  let length = headLength + fixedLength;
   const put = (text: string): number => {
-    const { written } = encoder.encodeInto(text, bytes.subarray(at));
-    at += written;
+    const { written } = encoder.encodeInto(text, room.subarray(length));
+    length += written;
     return written;
   };
-  const putBytes = (some: Uint8Array): number => {
-    bytes.set(some, at);
-    at += some.length;
-    return some.length;
-  };
-  const idLength = put(id);
-  let bodyLength = 0;
-  for (const one of bodyOf(record)) {
-    bodyLength += typeof one === "string" ? put(one) : putBytes(one);
+  const id = put(record.id);
+  const body = put(record.body);
+  const request = put(record.request ?? "");
+  put(record.response ?? "");
+  writeHead(record, { length, id, body, request, checksum: 0 }, room);
+  room.writeUInt32BE(crc32(room.subarray(headLength, length)), checksumAt);
+  return { length, pieces: [room.subarray(0, length)] };
+}
+
+/** About how large a record is, without looking at its texts. */
+export function recordUnits(
+  { body, quoted = {}, request, response, media }: JournalRecord,
+): number {
+  let units = body.length + (request?.length ?? 0) + (response?.length ?? 0);
+  for (const { length } of [...Object.values(quoted), ...media]) units += length;
+  return units;
+}
+
+/** Lengths in bytes, of the whole record and of some of its fields, and its checksum. */
+interface Sizes {
+  length: number;
+  id: number;
+  body: number;
+  request: number;
+  checksum: number;
+}
+
+function* sizesOf(record: JournalRecord): Steps<Sizes> {
+  const { id: idText, request: requestText, response, media } = record;
+  const id = Buffer.byteLength(idText);
+  let body = 0;
+  for (const one of bodyOf(record)) body += yield* sizeOf(one);
+  const request = yield* sizeOf(requestText ?? "");
+  let length = headLength + fixedLength + id + body + request + (yield* sizeOf(response ?? ""));
+  if (media.length > 0) length += linesLength(media) + lengthBytes;
+  return { length, id, body, request, checksum: 0 };
+}
+
+function* sizeOf(text: string | Uint8Array): Steps<number> {
+  if (typeof text !== "string") return text.length;
+  let size = 0;
+  for (let from = 0; from < text.length;) {
+    if (from > 0) yield;
+    const slice = sliceOf(text, from, countedUnits);
+    size += Buffer.byteLength(slice);
+    from += slice.length;
   }
-  const requestLength = put(request ?? "");
-  put(response ?? "");
+  return size;
+}
+
+/** UTF-16 units that are counted in a step. */
+const countedUnits = 64 * 1024;
+
+/** A slice of about `units`, which never ends between the halves of a surrogate pair. */
+function sliceOf(text: string, from: number, units: number): string {
+  if (from === 0 && text.length <= units) return text;
+  const isHalf = (text.charCodeAt(from + units - 1) & 0xfc00) === 0xd800;
+  return text.slice(from, from + units + (isHalf ? 1 : 0));
+}
+
+/** Yields a record's bytes, as many as fit into `room` at a time. */
+function* piecesOf(record: JournalRecord, sizes: Sizes, room: Buffer): Generator<Uint8Array> {
+  let at = writeHead(record, sizes, room);
+  for (const source of sourcesOf(record)) {
+    for (let from = 0; from < source.length;) {
+      const { read, written } = source.put(from, room.subarray(at));
+      from += read;
+      at += written;
+      if (from === source.length) break;
+      yield room.subarray(0, at);
+      at = 0;
+    }
+  }
+  yield room.subarray(0, at);
+}
+
+/** Writes the lengths, the checksum and the letter. */
+function writeHead(record: JournalRecord, sizes: Sizes, room: Buffer): number {
+  const { kind, request, response, media } = record;
   const signs = (response === null ? noResponse : 0) | (media.length > 0 ? hasMedia : 0);
-  bytes.writeUInt8(letters[kind] | signs, headLength);
-  bytes.writeUInt16BE(idLength, headLength + 1);
-  bytes.writeUInt32BE(bodyLength, headLength + 3);
-  bytes.writeUInt32BE(
-    request === null ? noRequest : request === undefined ? asBegun : requestLength,
+  room.writeUInt32BE(sizes.length - headLength, 0);
+  room.writeUInt32BE(sizes.checksum, checksumAt);
+  room.writeUInt8(letters[kind] | signs, headLength);
+  room.writeUInt16BE(sizes.id, headLength + 1);
+  room.writeUInt32BE(sizes.body, headLength + 3);
+  return room.writeUInt32BE(
+    request === null ? noRequest : request === undefined ? asBegun : sizes.request,
     headLength + 7,
   );
-  if (media.length > 0) {
-    const mediaAt = at;
-    for (const content of media) at = writeLine(bytes, at, content);
-    at = bytes.writeUInt32BE(at - mediaAt, at);
+}
+
+/** Some of a record's bytes. */
+interface Source {
+  length: number;
+  /** Writes what is at `from` and after it to the target, as far as it fits. */
+  put(from: number, target: Buffer): { read: number; written: number };
+}
+
+function* sourcesOf(record: JournalRecord): Generator<Source> {
+  const { id, request, response, media } = record;
+  yield textSource(id);
+  for (const one of bodyOf(record)) {
+    yield typeof one === "string" ? textSource(one) : bytesSource(one);
   }
-  const rest = bytes.subarray(headLength, at);
-  bytes.writeUInt32BE(rest.length, 0);
-  bytes.writeUInt32BE(crc32(rest), 4);
-  return bytes.subarray(0, at);
+  yield textSource(request ?? "");
+  yield textSource(response ?? "");
+  if (media.length === 0) return;
+  for (const content of media) {
+    yield base64Source(content);
+    yield textSource("\n");
+  }
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32BE(linesLength(media));
+  yield bytesSource(length);
 }
 
 const encoder = new TextEncoder();
 
+function textSource(text: string): Source {
+  return {
+    length: text.length,
+    put: (from, target) => encoder.encodeInto(sliceOf(text, from, target.length), target),
+  };
+}
+
+function bytesSource(bytes: Uint8Array): Source {
+  return {
+    length: bytes.length,
+    put(from, target) {
+      const some = bytes.subarray(from, from + target.length);
+      target.set(some);
+      return { read: some.length, written: some.length };
+    },
+  };
+}
+
+function base64Source(content: Uint8Array): Source {
+  return {
+    length: content.length,
+    put(from, target) {
+      const most = Math.floor(target.length / 4) * 3;
+      const some = content.subarray(from, from + most);
+      return { read: some.length, written: target.write(some.toBase64()) };
+    },
+  };
+}
+
 /** The body's text, in pieces where it has quoted texts. */
 function bodyOf({ body, quoted }: JournalRecord): readonly (string | Uint8Array)[] {
   return quoted ? withQuotedTexts(body, quoted) : [body];
-}
-
-/** Whether `room` has room for a record, whatever its characters. */
-function fits(record: JournalRecord, room: Buffer): boolean {
-  const { id, body, quoted, request, response, media } = record;
-  if (quoted || media.length > 0) return false;
-  const units = id.length + body.length + (request?.length ?? 0) + (response?.length ?? 0);
-  // A UTF-16 unit takes at most three bytes of UTF-8. Never all of the room: a buffer that a record
-  // fills is freed when it has been written (`released`).
-  return headLength + fixedLength + 3 * units < room.length;
-}
-
-function lengthOf(record: JournalRecord): number {
-  const { id, request, response, media } = record;
-  let length = headLength + fixedLength + (media.length > 0 ? 4 : 0);
-  for (const text of [id, ...bodyOf(record), request, response]) {
-    length += typeof text === "string" ? Buffer.byteLength(text) : text?.length ?? 0;
-  }
-  for (const content of media) length += lineLength(content);
-  return length;
 }
 
 /**
@@ -120,6 +251,9 @@ export function* scanRecords(bytes: Buffer): Generator<Scanned> {
 }
 
 const headLength = 8;
+const checksumAt = 4;
+/** Bytes of a length. */
+const lengthBytes = 4;
 /** Bytes of the letter and the lengths. */
 const fixedLength = 11;
 const letters = { begin: 0x62, end: 0x65 } as const;
@@ -172,25 +306,15 @@ function decode(rest: Buffer): JournalRecord | undefined {
   };
 }
 
-/** Returns the length of a line of base64 with its line feed. */
-function lineLength(content: Uint8Array): number {
-  return Math.ceil(content.length / 3) * 4 + 1;
+/** Returns the length of the lines of base64 with their line feeds. */
+function linesLength(media: readonly Uint8Array[]): number {
+  return media.reduce((sum, { length }) => sum + Math.ceil(length / 3) * 4 + 1, 0);
 }
 
-/** Bytes that are encoded at a time, so that a whole image never becomes one string. */
-const pieceBytes = 48 * 1024;
-/** The length of a piece in base64. */
-const pieceChars = pieceBytes / 3 * 4;
+/** Characters that are decoded at a time, so that a whole image never becomes one string. */
+const pieceChars = 64 * 1024;
 const lineFeed = 0x0a;
 const equalsSign = 0x3d;
-
-function writeLine(target: Buffer, from: number, content: Uint8Array): number {
-  let at = from;
-  for (let read = 0; read < content.length; read += pieceBytes) {
-    at += target.write(content.subarray(read, read + pieceBytes).toBase64(), at);
-  }
-  return target.writeUInt8(lineFeed, at);
-}
 
 function readLines(lines: Buffer): Uint8Array[] {
   const contents: Uint8Array[] = [];

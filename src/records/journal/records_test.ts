@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
+import { finish } from "../../base/steps.ts";
+import { createRoom, encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
 
 const texts = [
   "plain",
@@ -9,6 +10,7 @@ const texts = [
   "\ud83d",
   "\udc00x",
   "€".repeat(2_000),
+  "😀".repeat(2_000),
   "a".repeat(40_000),
 ];
 
@@ -23,12 +25,34 @@ function recordsOf(text: string): JournalRecord[] {
   ];
 }
 
-Deno.test("a record has the same bytes in a buffer of its own and in one that was used before", () => {
-  const room = Buffer.alloc(64 * 1024, 0xff);
+/** Returns a copy of the record's bytes, and in how many pieces they came. */
+function encoded(record: JournalRecord, room: Buffer): { bytes: Buffer; pieces: number } {
+  const { length, pieces } = finish(encodeRecord(record, room));
+  const copies = Array.from(pieces, (piece) => {
+    const copy = Buffer.from(piece);
+    // Other records are encoded there between two pieces.
+    room.fill(0xff);
+    return copy;
+  });
+  const bytes = Buffer.concat(copies);
+  assert.equal(bytes.length, length);
+  return { bytes, pieces: copies.length };
+}
+
+Deno.test("a record has the same bytes in one piece and in many", () => {
+  const room = createRoom(1024 * 1024);
+  const small = [30, 31, 32, 33, 1_000].map(createRoom);
   for (const record of texts.flatMap(recordsOf)) {
-    const own = Buffer.from(encodeRecord(record));
-    assert.ok(own.equals(encodeRecord(record, room)));
-    const [scanned, ...others] = scanRecords(own);
+    const own = encoded(record, room);
+    assert.equal(own.pieces, 1);
+    for (const room of small) {
+      const { bytes, pieces } = encoded(record, room);
+      assert.ok(bytes.equals(own.bytes));
+      assert.ok(pieces >= bytes.length / room.length);
+      // A room is left unfilled by a character of four bytes, or in base64.
+      assert.ok(pieces <= 1 + bytes.length / (room.length - 3));
+    }
+    const [scanned, ...others] = scanRecords(own.bytes);
     assert.equal(others.length, 0);
     const wellFormed = (text: string | null | undefined) => text?.toWellFormed() ?? text;
     assert.deepEqual(scanned?.record, {
@@ -40,15 +64,12 @@ Deno.test("a record has the same bytes in a buffer of its own and in one that wa
   }
 });
 
-Deno.test("only records that don't fit a buffer, and those with media, get one of their own", () => {
-  const room = Buffer.alloc(1_000);
-  const record = (units: number, media: Uint8Array[] = []): JournalRecord => ({
-    ...{ kind: "end", id: "1", body: "{}", response: null, media },
-    request: "x".repeat(units),
-  });
-  const isInRoom = (of: JournalRecord) => encodeRecord(of, room).buffer === room.buffer;
-  // 19 bytes of lengths, and up to three for each unit.
-  assert.ok(isInRoom(record(323)));
-  assert.ok(!isInRoom(record(324)));
-  assert.ok(!isInRoom(record(1, [new Uint8Array(1)])));
+Deno.test("a large record is counted, summed up and written in steps", () => {
+  const text = "€".repeat(1_000_000);
+  const media = [new Uint8Array(1_000_000)];
+  const steps = encodeRecord({ ...recordsOf(text)[3]!, media }, createRoom());
+  let count = 0;
+  while (!steps.next().done) count++;
+  // Texts of three bytes per unit, counted and summed up, and a third more for base64.
+  assert.ok(count > 9_000_000 / 65_536 + 1_333_333 / 65_536, String(count));
 });

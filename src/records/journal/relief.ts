@@ -1,7 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
+import { finish } from "../../base/steps.ts";
 import { Fault } from "../../shared/fault.ts";
 import { CallReader, recordOf } from "./calls.ts";
-import { encodeRecord, scanRecords } from "./records.ts";
+import { createRoom, type EncodedRecord, encodeRecord, scanRecords } from "./records.ts";
 import type { Segment } from "./segment.ts";
 import type { OpenCall, OpenCalls } from "./state.ts";
 
@@ -35,7 +36,7 @@ export interface CompactionTarget {
   segments(): readonly Segment[];
   mayMove(): boolean;
   /** Adds a record to the newest file. */
-  append(record: Uint8Array): Segment;
+  append(record: EncodedRecord): Segment;
   /** Resolves when all appended records are synced. */
   sync(): Promise<void>;
   /** Removes finished files, the oldest first. */
@@ -72,9 +73,11 @@ export class Relief {
    */
   #held(): Segment | undefined {
     const { openCalls, clock, maxBytes, bytes, segments, mayMove } = this.#deps;
-    const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&
+    const [oldest] = segments();
+    const isHeld = segments().length > 1 && !oldest?.writing && mayMove() &&
+      clock.monotonicMs() >= this.#fromMs &&
       bytes() >= Math.min(maxBytes / 4, maxHeldBytes) && openCalls.bytes <= bytes() / 2;
-    return isHeld ? segments()[0] : undefined;
+    return isHeld ? oldest : undefined;
   }
 
   async #run(): Promise<void> {
@@ -142,6 +145,7 @@ async function moveEach(
 ): Promise<boolean> {
   const bytes = await segment.read();
   const calls = new CallReader();
+  const room = createRoom();
   let seen = 0;
   for (const { record, from, to } of scanRecords(bytes)) {
     if (to - seen >= pieceBytes) {
@@ -153,22 +157,29 @@ async function moveEach(
     if (!record || openCall?.segment !== segment) continue;
     const isUnderWay = openCall.request !== undefined;
     if (record.kind === "begin") {
-      if (isUnderWay) move(target, moved, record.id, bytes.subarray(from, to));
+      const begun = { length: to - from, pieces: [bytes.subarray(from, to)] };
+      if (isUnderWay) move(target, moved, record.id, begun);
       // The end record has no request of its own: it takes this record's.
       else calls.take(record);
     } else if (!isUnderWay) {
       const ended = calls.take(record);
-      const newest = ended && move(target, moved, record.id, encodeRecord(recordOf("end", ended)));
-      if (newest) newest.ends++;
+      if (!ended) continue;
+      const whole = finish(encodeRecord(recordOf("end", ended), room));
+      move(target, moved, record.id, whole).ends++;
     }
   }
   return true;
 }
 
-function move(target: CompactionTarget, moved: Moved[], id: string, bytes: Uint8Array): Segment {
+function move(
+  target: CompactionTarget,
+  moved: Moved[],
+  id: string,
+  record: EncodedRecord,
+): Segment {
   const before = target.openCalls.get(id)!;
-  const segment = target.append(bytes);
-  const openCall = { ...before, segment, bytes: bytes.length };
+  const segment = target.append(record);
+  const openCall = { ...before, segment, bytes: record.length };
   target.openCalls.set(id, openCall);
   segment.open++;
   before.segment.open--;

@@ -1,6 +1,14 @@
 import { Buffer } from "node:buffer";
 import { rewrittenSuffix } from "./files.ts";
-import { encodeRecord, type JournalRecord, scanRecords } from "./records.ts";
+import {
+  createRoom,
+  type EncodedRecord,
+  encodeRecord,
+  type JournalRecord,
+  scanRecords,
+} from "./records.ts";
+import { finish, type Steps } from "../../base/steps.ts";
+import { writeAll } from "./files.ts";
 import { createSegmentFile, ReservedFile, type SegmentFile } from "./segment_file.ts";
 
 /** A journal file that this process writes; records are appended whole or not at all. */
@@ -17,6 +25,11 @@ export class Segment {
   isSealed = false;
   /** A sync has failed: appended records may be lost. */
   hasFailed = false;
+  /**
+   * Settles when the large record is written, or has failed, that is being written in pieces: until
+   * then no other is appended.
+   */
+  writing: Promise<void> | undefined;
   /** Calls that need this file: begun here and in flight, or ended here and not in the store. */
   open = 0;
   /** Number of appended end records. */
@@ -35,6 +48,11 @@ export class Segment {
     this.#file = createFile(path);
   }
 
+  /** Whether a record can be appended now. */
+  get isWritable(): boolean {
+    return !this.isSealed && this.writing === undefined;
+  }
+
   get bytes(): number {
     return this.#bytes;
   }
@@ -44,16 +62,25 @@ export class Segment {
     return this.isDirty || this.#syncs > 0;
   }
 
-  append(record: Uint8Array): void {
+  append(record: EncodedRecord): void {
+    finish(this.appendSteps(record));
+  }
+
+  /** The same with a step for each piece. Nothing else may be appended before the last one. */
+  *appendSteps({ length, pieces }: EncodedRecord): Steps<void> {
+    let isWhole = false;
     try {
-      for (let written = 0; written < record.length;) {
-        written += this.#file.writeSync(record.subarray(written));
+      for (const piece of pieces) {
+        for (let written = 0; written < piece.length;) {
+          written += this.#file.writeSync(piece.subarray(written), length);
+        }
+        yield;
       }
-    } catch (thrown) {
-      this.#cutBack();
-      throw thrown;
+      isWhole = true;
+    } finally {
+      if (!isWhole) this.#cutBack();
     }
-    this.#bytes += record.length;
+    this.#bytes += length;
     this.isDirty = true;
   }
 
@@ -127,13 +154,15 @@ export class Segment {
     const old = await this.read();
     const options = { read: true, write: true, create: true, truncate: true, mode: 0o600 };
     const fresh = await Deno.open(path, options);
+    // Of its own: other records are appended while a piece is written.
+    const room = createRoom();
     let bytes = 0;
     try {
       for (const { record } of scanRecords(old)) {
         if (!record || !isNeeded(record)) continue;
-        const encoded = encodeRecord(record);
-        for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
-        bytes += encoded.length;
+        const { length, pieces } = finish(encodeRecord(record, room));
+        for (const piece of pieces) await writeAll(fresh, piece);
+        bytes += length;
       }
       await fresh.sync();
       Deno.renameSync(path, this.path);

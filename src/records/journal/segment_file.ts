@@ -1,7 +1,10 @@
 /** The file operations of a segment; tests inject failures. */
 export interface SegmentFile {
-  /** Writes at the end; returns the number of bytes written. */
-  writeSync(bytes: Uint8Array): number;
+  /**
+   * Writes all or a piece of a record, which has `recordLength` bytes, at the end; returns the number
+   * of bytes written.
+   */
+  writeSync(bytes: Uint8Array, recordLength?: number): number;
   truncateSync(length: number): void;
   syncData(): Promise<void>;
   /** Returns the file's first bytes, even after it was removed. */
@@ -38,9 +41,9 @@ export class ReservedFile implements SegmentFile {
     this.#length = this.#reserved = length;
   }
 
-  writeSync(bytes: Uint8Array): number {
+  writeSync(bytes: Uint8Array, recordLength = bytes.length): number {
     // Writing zeros ahead of a large record would double its cost.
-    if (bytes.length < zeros.length) this.#reserve(this.#length + bytes.length);
+    if (recordLength < zeros.length) this.#reserve(this.#length + bytes.length);
     const written = this.#file.writeSync(bytes);
     this.#length += written;
     this.#reserved = Math.max(this.#reserved, this.#length);
