@@ -146,11 +146,12 @@ export function fetchedTokenBound(address: unknown, kind: "image" | "file"): num
 function* inlineMedia(
   body: string,
 ): Iterable<{ start: number; end: number; isImage: boolean } | undefined> {
-  let end = 0;
-  for (const { index: start, 0: { length }, 1: image } of body.matchAll(mediaStart)) {
+  const pattern = new RegExp(mediaStart);
+  for (let found; (found = pattern.exec(body));) {
+    const { index: start, 0: { length }, 1: image } = found;
     // A pattern for the whole string would overflow the stack of regular expressions.
     const close = body.indexOf('"', start + length);
-    if (start < end || close < 0) continue;
+    if (close < 0) return;
     let at = start + length;
     let isBase64 = true;
     for (; isBase64 && at < close; at += testedUnits) {
@@ -158,8 +159,9 @@ function* inlineMedia(
       isBase64 = !notBase64.test(body.slice(at, Math.min(close, at + testedUnits)));
     }
     if (!isBase64) continue;
-    end = close + 1;
-    yield { start, end, isImage: image !== undefined };
+    // The pattern would look for a quote in all of it.
+    pattern.lastIndex = close + 1;
+    yield { start, end: close + 1, isImage: image !== undefined };
   }
 }
 
