@@ -49,21 +49,27 @@ function parseLarge(parsed: Parsed, start: number, end: number): Generator<void,
   return isString ? parseString(parsed, start + 1, end - 1) : parseContainer(parsed, start, end);
 }
 
-/** Parses the text between two quotes in pieces, never cutting an escape. */
+/**
+ * Parses the text between two quotes in pieces, never cutting an escape. What has no escape and is
+ * most of the text, such as a picture, is not copied: it refers to the text.
+ */
 function* parseString(
   { text, stepUnits }: Parsed,
   start: number,
   end: number,
 ): Generator<void, string, void> {
   const pieces: string[] = [];
+  let mayRefer = end - start > text.length / 2;
   for (let from = start; from < end;) {
     const to = afterEscape(text, from, Math.min(end, from + stepUnits));
     if (to > end) throw new JsonTextError(from);
-    pieces.push(parsePiece(text, from, to, '"', '"') as string);
+    const piece = parsePiece(text, from, to, '"', '"') as string;
+    mayRefer &&= piece.length === to - from;
+    pieces.push(mayRefer ? text.slice(from, to) : piece);
     from = to;
     yield;
   }
-  return pieces.join("");
+  return mayRefer ? text.slice(start, end) : pieces.join("");
 }
 
 /** `index`, or the end of the escape that it is in; `from` is not inside an escape. */

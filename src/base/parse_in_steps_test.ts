@@ -38,6 +38,8 @@ const texts = [
   '  \n"a long \\u00e9\\ud83d\\ude00 string \\\\\\" of \\\\ many \\n escapes" \t ',
   '{"a":"\\\\\\\\\\\\\\\\\\\\","a long name, longer than it":"\\u0000\\u0001\\u0002"}',
   '["", "\\"\\"\\"\\"\\"\\"\\"\\"\\"", "plain and long, but without any" , [ "😀😀😀😀😀😀" ] ]',
+  '{"a":"a plain string that is most of its text","b":[1,2]}',
+  '{"a":"a string that is plain up to here, \\t and here"}',
   `[${Array.from({ length: 90 }, (_, index) => `{"n":${index}}`).join(" , ")}]`,
 ];
 

@@ -88,7 +88,10 @@ function* writeString(text: string, pieces: string[]): Steps<void> {
     let to = Math.min(text.length, from + pieceUnits);
     // Half of a surrogate pair would be written as an escape.
     if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
-    pieces.push(JSON.stringify(text.slice(from, to)).slice(1, -1));
+    const piece = text.slice(from, to);
+    const quoted = JSON.stringify(piece);
+    // Without an escape it is written as it is; a picture is not copied.
+    pieces.push(quoted.length === piece.length + 2 ? piece : quoted.slice(1, -1));
     from = to;
     yield;
   }

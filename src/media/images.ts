@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { utf8Text } from "../base/bytes.ts";
 import { released } from "../base/gc_hint.ts";
 import { formBody } from "../base/multipart.ts";
 import { maskSecrets } from "../base/secret.ts";
@@ -235,8 +236,9 @@ async function readAnswer(
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     return { images: [{ data: bytes.toBase64() }] };
   }
-  const json = await parseAnswerInTurns(new TextDecoder().decode(bytes), ctx.vendorCall.caller);
+  const text = utf8Text(bytes);
   released(bytes);
+  const json = await parseAnswerInTurns(text, ctx.vendorCall.caller);
   // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
