@@ -1,4 +1,6 @@
+import { systemClock } from "./clock.ts";
 import { released } from "./gc_hint.ts";
+import { Turns } from "./turns.ts";
 
 const lenient = new TextDecoder();
 
@@ -13,7 +15,7 @@ export function joinBytes<B extends ArrayBufferLike>(
 ): Uint8Array<B | ArrayBuffer> {
   const [first] = pieces;
   if (first !== undefined && pieces.length === 1) return first;
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  const whole = new Uint8Array(lengthOf(pieces));
   let at = 0;
   for (const piece of pieces) {
     whole.set(piece, at);
@@ -22,12 +24,29 @@ export function joinBytes<B extends ArrayBufferLike>(
   return whole;
 }
 
+/** How long pieces are joined before other work gets its turn. */
+const turnMs = 2;
+
 /**
- * Concatenates pieces that only the caller has, and frees their memory at once: the garbage collector
- * would let it pile up. The pieces must not be used afterwards.
+ * Concatenates pieces that only the caller has, in turns with other work, and frees the memory of
+ * each at once: the garbage collector would let it pile up. The pieces must not be used afterwards.
  */
-export function joinAndFree(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = joinBytes(pieces);
-  for (const piece of pieces.length > 1 ? pieces : []) released(piece);
+export async function joinAndFree(pieces: readonly Uint8Array[]): Promise<Uint8Array> {
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first;
+  const turns = new Turns(systemClock, turnMs);
+  const whole = new Uint8Array(lengthOf(pieces));
+  let at = 0;
+  for (const piece of pieces) {
+    const pause = turns.pause();
+    if (pause) await pause;
+    whole.set(piece, at);
+    at += piece.length;
+    released(piece);
+  }
   return whole;
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }

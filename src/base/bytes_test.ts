@@ -15,13 +15,23 @@ Deno.test("a single piece is not copied", () => {
   assert.equal(joinBytes([piece]), piece);
 });
 
-Deno.test("joined pieces are freed, except views and a single piece", () => {
+Deno.test("joined pieces are freed, except views and a single piece", async () => {
   const size = 64 * 1024;
   const own = new Uint8Array(size).fill(1);
   const view = new Uint8Array(new ArrayBuffer(2 * size), size).fill(2);
-  const whole = joinAndFree([own, view]);
+  const whole = await joinAndFree([own, view]);
   assert.deepEqual([own.length, view.length], [0, size]);
   assert.deepEqual([whole.length, whole[size - 1], whole[size]], [2 * size, 1, 2]);
-  assert.equal(joinAndFree([whole]), whole);
+  assert.equal(await joinAndFree([whole]), whole);
   assert.equal(whole.length, 2 * size);
+});
+
+Deno.test("other work gets its turns while many pieces are joined", async () => {
+  const pieces = Array.from({ length: 1_000 }, (_, n) => new Uint8Array(64 * 1024).fill(n));
+  let turns = 0;
+  const timer = setInterval(() => turns++);
+  const whole = await joinAndFree(pieces);
+  clearInterval(timer);
+  assert.ok(turns > 2, `${turns} turns`);
+  for (let n = 0; n < 1_000; n++) assert.equal(whole[(n + 1) * 64 * 1024 - 1], n % 256);
 });

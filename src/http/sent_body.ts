@@ -343,7 +343,7 @@ async function readBodyBytes(
 ): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for await (const piece of bodyPieces(request, maxBytes, reading)) pieces.push(piece);
-  return joinAndFree(pieces);
+  return await joinAndFree(pieces);
 }
 
 /** A body with a `Content-Length` of at most this is read whole, a third cheaper than in pieces. */

@@ -65,7 +65,7 @@ export class AnswerRoom {
       throw thrown;
     }
     // Not in the `end` callback: the parser is still using the last piece.
-    return joinAndFree(pieces);
+    return await joinAndFree(pieces);
   }
 
   /**
