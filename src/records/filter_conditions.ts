@@ -41,6 +41,11 @@ export function filterConditions(
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
       return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
+    if (kind === "number" && table === "interactions") {
+      // Whole numbers, as in the column: its text would have no index.
+      const numbers = wanted.map(Number).filter(Number.isSafeInteger);
+      return `${alias}.${column} = any(${bind(numbers)}::bigint[])`;
+    }
     const texts = wantedTexts(column, wanted);
     // An index returns the rows of a single value in order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;

@@ -59,13 +59,16 @@ export interface InteractionListPage {
   rows: InteractionSummary[];
   /** Where the next page begins; absent after the last row. */
   next?: ListPosition;
-  /** Older rows were not searched: `next` continues there. */
+  /** The rows beyond were not searched: `next` continues there. */
   searchedBackTo?: Date;
 }
 
 /** Interactions as people of one account see them: no query reaches another account's. */
 export interface InteractionRepository {
-  /** One page of rows; may end early, with `searchedBackTo`, where few of many rows match. */
+  /**
+   * One page of rows; may end early, with `searchedBackTo`, where few of many rows match a search or
+   * filters without an index.
+   */
   page(query: InteractionPageQuery): Promise<InteractionListPage>;
   /** The first calls of a session, oldest first; `isAll` says whether there are no more. */
   sessionCalls(
@@ -80,8 +83,8 @@ export interface InteractionRepository {
     maxChars: number,
   ): Promise<InteractionDetail | undefined>;
   /**
-   * Returns number and cost of the newest calls of a list, at most `limit`; `isAll`: there are no
-   * more.
+   * Returns number and cost of the newest calls of a list, at most `limit`, and of as many as a page
+   * searches; `isAll`: there are no more.
    */
   totals(
     query: InteractionListQuery,

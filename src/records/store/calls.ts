@@ -11,26 +11,36 @@ import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { createUsageSums } from "../../usage/store/usage_sums.ts";
 import { startOfMonth } from "../../shared/time_span.ts";
+import { allWindows, windowsOf } from "./list_windows.ts";
 import { timesOf } from "./partitions.ts";
 
+/** Takes several statements where many calls could match, so that none is long. */
 export async function sampleCalls(
   database: Queryable,
   { order, limit, exceptEndpoint, ...query }: SampleQuery,
 ): Promise<CallKey[]> {
-  const { conditions, values } = interactionConditions(query);
-  if (exceptEndpoint !== undefined) {
-    conditions.push(`i.endpoint <> $${values.push(exceptEndpoint)}`);
+  let chosen: (CallKey & { random: number })[] = [];
+  for await (const window of windowsOf(database, { ...query, order: "newest" }, allWindows())) {
+    if (window.isEmpty) continue;
+    const { conditions, values } = interactionConditions(window.query);
+    if (exceptEndpoint !== undefined) {
+      conditions.push(`i.endpoint <> $${values.push(exceptEndpoint)}`);
+    }
+    const first = order === "random" ? "random" : "i.created_at desc, i.transaction_id desc";
+    const rows = await database.query(
+      `select i.transaction_id, i.created_at, random() as random from interactions i
+       where ${conditions.join(" and ")} order by ${first} limit $${values.push(limit)}`,
+      values,
+      { forceCustomPlan: true },
+    );
+    pushAll(chosen, rows.map((row) => ({ ...readCallKey(row), random: Number(row.random) })));
+    if (order === "random") chosen.sort((a, b) => a.random - b.random);
+    chosen = chosen.slice(0, limit);
+    if (order === "newest" && chosen.length === limit) break;
   }
-  const first = order === "random" ? "random()" : "i.created_at desc, i.transaction_id desc";
-  const rows = await database.query(
-    `select transaction_id, created_at from (
-       select i.transaction_id, i.created_at from interactions i
-       where ${conditions.join(" and ")} order by ${first} limit $${values.push(limit)}
-     ) chosen order by created_at, transaction_id`,
-    values,
-    { forceCustomPlan: true },
+  return chosen.map(({ transactionId, createdAt }) => ({ transactionId, createdAt })).sort((a, b) =>
+    a.createdAt.getTime() - b.createdAt.getTime() || (a.transactionId < b.transactionId ? -1 : 1)
   );
-  return rows.map(readCallKey);
 }
 
 /**

@@ -44,7 +44,7 @@ async function* readLines(
   // that it has prepared.
   const options = { forceCustomPlan: !hasDefaultColumns(form), ...noLockLimit };
   const free: Uint8Array<ArrayBuffer>[] = [];
-  const pages = readPages(query, async (parts, values) => {
+  const pages = readPages(database, query, async (parts, values) => {
     const page = new LinePage(free);
     await eachRow(pageSql(line, parts), values, (row) => page.add(row), options);
     return page.whole();

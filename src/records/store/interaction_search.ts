@@ -3,11 +3,13 @@ import type { InteractionListPage, InteractionPageQuery } from "../interaction_r
 import type { InteractionSummary } from "../../shared/interaction.ts";
 import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../search_tokens.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { addFilters, listInteractions } from "./interactions_list.ts";
+import { listInteractions } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { oldestCall, readCallKey } from "./calls.ts";
 import type { CallKey } from "../analytics_store.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
+import { addFilters } from "./list_conditions.ts";
+import { beforeAll } from "./list_windows.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** How many of the newest rows that match the other filters are checked first. */
@@ -350,9 +352,6 @@ interface TextMatches<Row> {
 
 /** The payload of a named row. */
 const ofNamed = "p.transaction_id = named.transaction_id and p.created_at = named.created_at";
-
-/** Sorts before every id. */
-const beforeAll = "";
 
 function isWithin(
   row: InteractionSummary,

@@ -4,26 +4,50 @@ import {
   type SessionCall,
   sessionFields,
 } from "../interaction_repository.ts";
-import type { InteractionListQuery, InteractionPage } from "../../shared/interaction.ts";
+import { pushAll } from "../../base/lists.ts";
+import { parseUsd } from "../../base/money.ts";
+import type {
+  InteractionListQuery,
+  InteractionPage,
+  InteractionSummary,
+  ListPosition,
+} from "../../shared/interaction.ts";
 import type { Queryable, SqlValue } from "../../database/database.ts";
-import {
-  type ColumnName,
-  columns,
-  readFields,
-  readSummary,
-  selected,
-  selectedColumns,
-} from "../columns.ts";
-import { interactionConditions, wantedTexts } from "../filter_conditions.ts";
+import { columns, readFields, readSummary, selected, selectedColumns } from "../columns.ts";
+import { interactionConditions } from "../filter_conditions.ts";
 import type { CallKey } from "../analytics_store.ts";
 import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
+import { addFilters, type IndexedFilter, indexedFilters, maxSelects } from "./list_conditions.ts";
+import { checksCalls, pageWindows, windowsOf } from "./list_windows.ts";
 
 /**
  * Reads one page by keyset pagination. A selective filter is read from an index that has the list's
- * order, so that neither the account's size nor the page number matters.
+ * order, so that neither the account's size nor the page number matters. Filters without an index
+ * are checked call by call; after so many calls the page ends early.
  */
 export async function listInteractions(
+  database: Queryable,
+  query: InteractionListQuery,
+  sizes = pageWindows,
+): Promise<InteractionListPage> {
+  if (!checksCalls(query)) return await readPage(database, query);
+  const rows: InteractionSummary[] = [];
+  let reached: ListPosition | undefined;
+  for await (const window of windowsOf(database, query, sizes)) {
+    const limit = query.limit - rows.length;
+    const found = window.isEmpty
+      ? { rows: [] }
+      : await readPage(database, { ...window.query, limit });
+    pushAll(rows, found.rows);
+    reached = found.next ?? window.next;
+    if (reached === undefined) return { rows };
+    if (rows.length === query.limit) return { rows, next: reached };
+  }
+  return { rows, ...(reached && { next: reached, searchedBackTo: reached.createdAt }) };
+}
+
+async function readPage(
   database: Queryable,
   query: InteractionListQuery,
 ): Promise<InteractionPage> {
@@ -35,11 +59,39 @@ export async function listInteractions(
   return { rows, next: { createdAt, transactionId } };
 }
 
-/** Sums over the first rows of a list, at most `query.limit`; `isAll` says whether there are no more. */
+interface ListTotals {
+  calls: number;
+  costNanos: bigint;
+  isAll: boolean;
+}
+
+/**
+ * Sums over the first rows of a list, at most `query.limit`; `isAll` says whether there are no more.
+ * Of filters without an index it checks as many calls as a page.
+ */
 export async function listTotals(
   database: Queryable,
   query: InteractionListQuery,
-): Promise<{ calls: number; costNanos: bigint; isAll: boolean }> {
+): Promise<ListTotals> {
+  if (!checksCalls(query)) return await readTotals(database, query);
+  let [calls, costNanos] = [0, 0n];
+  for await (const window of windowsOf(database, query, pageWindows)) {
+    if (!window.isEmpty) {
+      const found = await readTotals(database, { ...window.query, limit: query.limit - calls });
+      calls += found.calls;
+      costNanos += found.costNanos;
+      if (!found.isAll) break;
+    }
+    if (window.next === undefined) return { calls, costNanos, isAll: true };
+    if (calls === query.limit) break;
+  }
+  return { calls, costNanos, isAll: false };
+}
+
+async function readTotals(
+  database: Queryable,
+  query: InteractionListQuery,
+): Promise<ListTotals> {
   // Only these columns: thousands of rows would carry the other forty along.
   const { text, values } = pageSql(query, "i.cost_nanos, i.created_at, i.transaction_id");
   const limit = `$${values.push(query.limit)}`;
@@ -85,29 +137,6 @@ export async function listSessionCalls(
 
 const sessionColumns = columns.filter(({ field }) => sessionFields.some((one) => one === field));
 
-/** Columns that have an index, the most selective first. */
-const indexed: readonly ColumnName[] = [
-  "request_id",
-  "session_id",
-  "user_id",
-  "cohort_id",
-  "flow",
-  "app",
-  "api_key_id",
-  "model",
-  "status",
-  "mode",
-  "vendor",
-];
-
-/** The most common value of a column, which its partial index leaves out. */
-const unindexedDefaults: Partial<Record<ColumnName, string>> = {
-  status: "completed",
-  mode: "managed",
-};
-
-/** The most values of one column that have a `select` each: planning takes time for each. */
-const maxSelects = 20;
 /** The most rows to read from an index if each value has a whole page. */
 const maxIndexRows = 20_000;
 
@@ -163,73 +192,96 @@ const byAccountAlone = "i.account_id + 0 = $1::bigint";
  * Returns the column whose index is read value by value; null if there is none, or if a filter with
  * a single value makes it unnecessary.
  */
-function chooseIndexColumn(
-  { filters, limit }: InteractionListQuery,
-): { column: ColumnName; wanted: string[] } | null {
-  const filtered = indexed.flatMap((column) => {
-    const wanted = wantedTexts(column, filters?.[column] ?? []);
-    return wanted.length === 0 || wanted.includes(unindexedDefaults[column] ?? "")
-      ? []
-      : [{ column, wanted }];
-  });
+function chooseIndexColumn({ filters, limit }: InteractionListQuery): IndexedFilter | null {
+  const filtered = indexedFilters(filters);
   if (filtered.some(({ wanted }) => wanted.length === 1)) return null;
   return filtered.find(({ wanted }) =>
     wanted.length <= Math.max(maxSelects, maxIndexRows / limit)
   ) ?? null;
 }
 
-/** Adds the conditions on `i` that `interactionConditions` lacks: ranges, and the page's start. */
-export function addFilters(
-  { filters, costNanos, latencyMs, after, order }: Omit<InteractionListQuery, "limit">,
-  conditions: string[],
-  bind: (value: SqlValue) => string,
-): void {
-  for (const [column, value] of Object.entries(unindexedDefaults)) {
-    const wanted = filters?.[column] ?? [];
-    // The same expression as in the partial index.
-    if (wanted.length > 0 && !wanted.includes(value)) conditions.push(`i.${column} <> '${value}'`);
-  }
-  if (costNanos?.min !== undefined) conditions.push(`i.cost_nanos >= ${bind(costNanos.min)}`);
-  if (costNanos?.max !== undefined) conditions.push(`i.cost_nanos <= ${bind(costNanos.max)}`);
-  if (latencyMs?.min !== undefined) conditions.push(`i.latency_ms >= ${bind(latencyMs.min)}`);
-  if (latencyMs?.max !== undefined) conditions.push(`i.latency_ms <= ${bind(latencyMs.max)}`);
-  if (!after) return;
-  const beyond = order === "newest" ? "<" : ">";
-  const [time, id] = [bind(after.createdAt), bind(after.transactionId)];
-  conditions.push(`(i.created_at, i.transaction_id) ${beyond} (${time}, ${id})`);
-  // Redundant, but a condition on time alone lets the planner skip partitions.
-  conditions.push(`i.created_at ${beyond}= ${time}`);
-}
-
 /** The most rows to sort; if more match, a scan in order of time finds a page of them soon. */
 const maxSorted = 3000;
 
+/** The least and the greatest value of a column that has an index by value. */
+interface ValueRange {
+  readonly column: "cost_nanos" | "latency_ms";
+  readonly min?: bigint | number | undefined;
+  readonly max?: bigint | number | undefined;
+}
+
 /**
- * Reads one page of a list with a selective range of cost or latency: finds the rows by the range,
- * then sorts them. Undefined without a range, or if it matches too many rows: `listInteractions` is
+ * Reads one page of a list with a selective cost or latency: finds the rows by that, then sorts
+ * them. Undefined without such a filter, or if it matches too many rows: `listInteractions` is
  * faster then.
  */
 export async function trySelectiveRange(
   database: Queryable,
   query: InteractionPageQuery,
 ): Promise<InteractionListPage | undefined> {
-  if (query.costNanos === undefined && query.latencyMs === undefined) return undefined;
+  for (const range of rangesOf(query)) {
+    const page = await readRange(database, query, range);
+    if (page) return page;
+  }
+  return undefined;
+}
+
+function rangesOf({ filters = {}, costNanos, latencyMs }: InteractionPageQuery): ValueRange[] {
+  const costs = (filters.cost_usd ?? []).map((usd) =>
+    parseUsd(String(usd), 9, { allowNegative: true })
+  );
+  const latencies = (filters.latency_ms ?? []).map(Number).filter(Number.isSafeInteger);
+  const wanted = <Value extends bigint | number>(values: readonly Value[]) => {
+    const sorted = values.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
+    return sorted.length === 0 ? [] : [{ min: sorted[0], max: sorted.at(-1) }];
+  };
+  return [
+    ...[...wanted(costs), costNanos ?? []].flat().map((range) => ({
+      column: "cost_nanos" as const,
+      ...range,
+    })),
+    ...[...wanted(latencies), latencyMs ?? []].flat().map((range) => ({
+      column: "latency_ms" as const,
+      ...range,
+    })),
+  ];
+}
+
+/**
+ * Reads a page from the rows of a range; undefined if these are too many. The other conditions are
+ * checked on the rows that were read, which may not be more.
+ */
+async function readRange(
+  database: Queryable,
+  query: InteractionPageQuery,
+  { column, min, max }: ValueRange,
+): Promise<InteractionListPage | undefined> {
   const { conditions, values } = interactionConditions(query);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
   const direction = query.order === "newest" ? "desc" : "asc";
+  const within = [
+    "i.account_id = $1",
+    ...min === undefined ? [] : [`i.${column} >= ${bind(min)}`],
+    ...max === undefined ? [] : [`i.${column} <= ${bind(max)}`],
+  ];
   const found = await database.query(
-    `with found as materialized (
-       select i.transaction_id, i.created_at from interactions i
-       where ${conditions.join(" and ")} limit ${maxSorted + 1}
+    `with held as materialized (
+       select i.* from interactions i where ${within.join(" and ")}
+       order by i.${column} limit ${maxSorted + 1}
      )
-     select transaction_id, created_at, (select count(*) from found) as total from found
-     order by created_at ${direction}, transaction_id ${direction} limit ${bind(query.limit + 1)}`,
+     select i.transaction_id, i.created_at, total from (select count(*) as total from held) as held
+     left join (
+       select i.transaction_id, i.created_at from held i where ${conditions.join(" and ")}
+     ) as i on total <= ${maxSorted}
+     order by i.created_at ${direction}, i.transaction_id ${direction} limit ${
+      bind(query.limit + 1)
+    }`,
     values,
     { forceCustomPlan: true },
   );
-  if (Number(found[0]?.total ?? 0) > maxSorted) return undefined;
-  const keys: CallKey[] = found.map(readCallKey);
+  if (Number(found[0]!.total) > maxSorted) return undefined;
+  const keys: CallKey[] = found.filter((row) => row.created_at !== null).map(readCallKey);
   const rows = await fetchByKey(database, query.accountId, keys.slice(0, query.limit));
   const last = keys[query.limit - 1];
   return { rows, ...(keys.length > query.limit && last ? { next: last } : {}) };

@@ -10,6 +10,7 @@ import { readSummary, selectedColumns } from "../columns.ts";
 import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../exported_cells.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
+import { allWindows, checksCalls, type Window, windowsOf } from "./list_windows.ts";
 
 /** Bytes of payloads that one query may return; a single row's payloads may exceed it. */
 export const heldBytes = 4 * 1024 * 1024;
@@ -49,7 +50,7 @@ async function* readWhole(
   query: InteractionQuery,
   selected: string,
 ): AsyncGenerator<SqlRow[]> {
-  const pages = readPages(query, async (parts, values) => {
+  const pages = readPages(database, query, async (parts, values) => {
     const rows = await database.query(pageSql(selected, parts), values, noLockLimit);
     const last = rows.at(-1);
     return {
@@ -99,11 +100,40 @@ export interface RowPage<Rows> {
  * short. A page includes the payloads that don't exceed an even share of `heldBytes` per row.
  */
 export async function* readPages<Rows>(
+  database: Queryable,
   query: InteractionQuery,
   ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<RowPage<Rows>>,
 ): AsyncGenerator<{ rows: Rows; inlineBytes: number }> {
+  let size = firstRows;
+  for await (const window of readWindows(database, query)) {
+    if (window.isEmpty) continue;
+    const askPage = pageReader(window.query, ask);
+    for (let next: Promise<RowPage<Rows>> | undefined = askPage(size); next;) {
+      const page: RowPage<Rows> = await next;
+      const inlineBytes = inlineOf(size);
+      const isLast = page.count < size;
+      if (page.count > 0) size = sizeAfter(page);
+      next = isLast ? undefined : askPage(size, page.last);
+      yield { rows: page.rows, inlineBytes };
+    }
+  }
+}
+
+/** Filters without an index are checked on so many calls at a time, as in lists. */
+async function* readWindows(
+  database: Queryable,
+  query: InteractionQuery,
+): AsyncGenerator<Window<InteractionQuery>> {
+  if (checksCalls(query)) yield* windowsOf(database, query, allWindows(), noLockLimit);
+  else yield { query, isEmpty: false };
+}
+
+function pageReader<Rows>(
+  query: InteractionQuery,
+  ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<RowPage<Rows>>,
+): (size: number, after?: RowKey) => Promise<RowPage<Rows>> {
   const { conditions, values } = readConditions(query);
-  const askPage = (size: number, after?: RowKey) => {
+  return (size, after) => {
     const bound = [...values];
     const bind = (value: SqlValue) => `$${bound.push(value)}`;
     const all = [...conditions];
@@ -120,15 +150,6 @@ export async function* readPages<Rows>(
     page.catch(() => {});
     return page;
   };
-  let size = firstRows;
-  for (let next: Promise<RowPage<Rows>> | undefined = askPage(size); next;) {
-    const page: RowPage<Rows> = await next;
-    const inlineBytes = inlineOf(size);
-    const isLast = page.count < size;
-    size = sizeAfter(page);
-    next = isLast ? undefined : askPage(size, page.last);
-    yield { rows: page.rows, inlineBytes };
-  }
 }
 
 function inlineOf(size: number): number {
@@ -179,12 +200,18 @@ export async function countInteractions(
   database: Queryable,
   query: InteractionQuery,
 ): Promise<number> {
-  const { conditions, values } = readConditions(query);
-  const [row] = await database.query(
-    `select count(*) as rows from interactions i where ${conditions.join(" and ")}`,
-    values,
-  );
-  return Number(row!.rows);
+  let count = 0;
+  for await (const window of readWindows(database, query)) {
+    if (window.isEmpty) continue;
+    const { conditions, values } = readConditions(window.query);
+    const [row] = await database.query(
+      `select count(*) as rows from interactions i where ${conditions.join(" and ")}`,
+      values,
+      { forceCustomPlan: true },
+    );
+    count += Number(row!.rows);
+  }
+  return count;
 }
 
 /**

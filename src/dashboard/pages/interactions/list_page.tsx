@@ -157,7 +157,7 @@ async function readRows(ctx: PageContext, request: PageRequest, view: View): Pro
   // A search only goes back in time.
   if (after && view.query.search === undefined) {
     const found = await readFrom(ctx, request, view, after, "oldest");
-    if (found.next) {
+    if (found.next && found.searchedBackTo === undefined) {
       const rows = found.rows.toReversed();
       return { ...shownRows(rows), older: rows.at(-1), newer: rows[0], isFirst: false };
     }

@@ -38,8 +38,9 @@ export function InteractionTable(
   },
 ) {
   const isEmpty = shown.rows.length === 0 && shown.searchedBackTo === undefined;
-  // Only a page that begins at the newest row, and isn't a search, is kept live.
-  const isLive = shown.isFirst && view.query.search === undefined;
+  // Only a page that begins at the newest row, and didn't take a long search, is kept live.
+  const isLive = shown.isFirst && view.query.search === undefined &&
+    shown.searchedBackTo === undefined;
   return (
     <div class="calls" {...(isLive ? { "data-live": liveAddress(view) } : {})}>
       {isEmpty ? <NoRows {...{ view, mayCreateKeys }} isFirst={shown.isFirst} /> : null}

@@ -1,0 +1,158 @@
+import { pushAll } from "../../base/lists.ts";
+import type {
+  InteractionListQuery,
+  InteractionQuery,
+  ListPosition,
+} from "../../shared/interaction.ts";
+import type { Queryable, QueryOptions, SqlValue } from "../../database/database.ts";
+import { type ColumnName, fieldOfColumn } from "../columns.ts";
+import { interactionConditions } from "../filter_conditions.ts";
+import {
+  addFilters,
+  indexedFilters,
+  maxSelects,
+  partialIndexCondition,
+} from "./list_conditions.ts";
+
+type Filters = InteractionQuery["filters"];
+
+/** Columns of which few calls share a value. */
+const nearlyUnique: readonly ColumnName[] = ["request_id", "transaction_id", "created_at"];
+
+/** Whether a condition has no index, so that calls are read to check it, however few match. */
+export function checksCalls(
+  { filters = {}, costNanos, latencyMs }: Pick<
+    InteractionListQuery,
+    "filters" | "costNanos" | "latencyMs"
+  >,
+): boolean {
+  if (findsFew(filters)) return false;
+  const served = new Set<string>(indexedFilters(filters).map(({ column }) => column));
+  return costNanos !== undefined || latencyMs !== undefined ||
+    Object.keys(filters).some((column) => !served.has(column));
+}
+
+/** Whether at most a few calls match: of a column that only other tables have, none. */
+function findsFew(filters: Filters = {}): boolean {
+  return nearlyUnique.some((column) => filters[column] !== undefined) ||
+    Object.keys(filters).some((column) => !Object.hasOwn(fieldOfColumn, column));
+}
+
+const longWindow = 20_000;
+
+/**
+ * How many calls the statements of a page check: few first, since most filters match many calls. The
+ * embedded database does nothing else meanwhile, so many calls take several statements.
+ */
+export const pageWindows: readonly number[] = [1_000, 5_000, ...Array(8).fill(longWindow)];
+
+/** The same for reads of all that matches. */
+export function* allWindows(): Generator<number> {
+  yield* pageWindows;
+  for (;;) yield longWindow;
+}
+
+/** Selects calls in the order of a list; default: oldest first. */
+type WindowQuery = Partial<InteractionListQuery> & Pick<InteractionQuery, "accountId">;
+
+/** A query for the calls of one window. */
+export interface Window<Query> {
+  readonly query: Query;
+  /** No call matches. */
+  readonly isEmpty: boolean;
+  /** Where the next window begins; absent in the last. */
+  readonly next?: ListPosition;
+}
+
+/**
+ * Divides a query into windows of so many calls, in the order of its list. Ends early if there are
+ * no more sizes.
+ */
+export async function* windowsOf<Query extends WindowQuery>(
+  database: Queryable,
+  query: Query,
+  sizes: Iterable<number>,
+  options: QueryOptions = {},
+): AsyncGenerator<Window<Query>> {
+  if (findsFew(query.filters)) return yield { query, isEmpty: false };
+  const [bound, others] = query.order === "newest" ? ["start", "end"] : ["end", "start"];
+  let rest = query;
+  for (const size of sizes) {
+    const { end, isEmpty } = await checkCalls(database, rest, size, options);
+    if (end === undefined) return yield { query: rest, isEmpty };
+    yield {
+      ...{ query: { ...rest, [bound]: end }, isEmpty },
+      next: { createdAt: end, transactionId: beforeAll },
+    };
+    rest = { ...rest, [others]: end };
+  }
+}
+
+/**
+ * Checks the next calls of a list, of those that an index returns for one of its filters. Returns
+ * whether none matches, and the time at which they end (newest first: begin); undefined if there are
+ * no more calls.
+ */
+async function checkCalls(
+  database: Queryable,
+  query: WindowQuery,
+  size: number,
+  options: QueryOptions,
+): Promise<{ end?: Date; isEmpty: boolean }> {
+  const { start, end, filters, order, after } = query;
+  const isNewest = order === "newest";
+  const direction = isNewest ? "desc" : "asc";
+  const { conditions, values } = interactionConditions(query);
+  const bind = (value: SqlValue) => `$${values.push(value)}`;
+  addFilters({ order: "oldest", ...query }, conditions, bind);
+  const from = ["i.account_id = $1"];
+  if (start) from.push(`i.created_at >= ${bind(start)}`);
+  if (end) from.push(`i.created_at < ${bind(end)}`);
+  if (after) from.push(`i.created_at ${isNewest ? "<=" : ">="} ${bind(after.createdAt)}`);
+  const filter = indexedFilters(filters).find(({ wanted }) => wanted.length <= maxSelects);
+  // The calls of a value lie further apart.
+  const limit = filter ? Math.ceil(size / 4 / filter.wanted.length) : size;
+  const check = (orderBy: string) =>
+    `select count(*) as calls, bool_or((${conditions.join(" and ")}) is true) as matches,
+       ${isNewest ? "min" : "max"}(i.created_at) as at
+     from (
+       select i.* from interactions i where ${from.join(" and ")}
+       order by ${orderBy} limit ${bind(limit)}
+     ) as i`;
+  let checks: string;
+  if (filter) {
+    // A range and its order leave the planner no other index.
+    const column = `i.${filter.column}`;
+    from.push(`${column} between wanted.value and wanted.value`);
+    pushAll(from, partialIndexCondition(filter.column));
+    checks = `unnest(${bind(filter.wanted)}::text[]) as wanted(value) cross join lateral (${
+      check(`${column} ${direction}, i.created_at ${direction}`)
+    })`;
+  } else {
+    checks = `(${check(`i.created_at ${direction}, i.transaction_id ${direction}`)})`;
+  }
+  const [row] = await database.query(
+    `select coalesce(bool_or(matches), false) as matches,
+       ${isNewest ? "max" : "min"}(at) filter (where calls = ${bind(limit)}) as at
+     from ${checks} as checked`,
+    values,
+    { forceCustomPlan: true, ...options },
+  );
+  const isEmpty = row!.matches === false;
+  const at = row!.at as Date | null;
+  if (at === null) return { isEmpty };
+  // Other calls of the last one's time may not have been checked: they are in the next window, unless
+  // this one would be empty.
+  const beyond = new Date(at.getTime() + 1);
+  const [bound, other] = isNewest ? [beyond, at] : [at, beyond];
+  return isWithin(bound, query) ? { end: bound, isEmpty } : { end: other, isEmpty: false };
+}
+
+/** Whether a window that ends at a time has room for calls. */
+function isWithin(at: Date, { start, end, order, after }: WindowQuery): boolean {
+  if (order === "newest") return (!end || at < end) && (!after || at <= after.createdAt);
+  return (!start || at > start) && (!after || at > after.createdAt);
+}
+
+/** Sorts before every id. */
+export const beforeAll = "";
