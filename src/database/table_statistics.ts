@@ -11,6 +11,8 @@ const columns = {
   ],
   interaction_payloads: ["created_at"],
   cohort_outcomes: ["account_id", "created_at"],
+  api_keys: ["account_id"],
+  ledger_entries: ["account_id", "kind"],
   usage_sums: ["account_id", "span", "part", "at"],
   refusals: ["account_id", "created_at"],
   audit_log: ["account_id", "at"],

@@ -1,7 +1,10 @@
 import assert from "@std/assert";
 import { randomBytes } from "node:crypto";
+import { createCreditHistory } from "../../src/credit/store/credit_history.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { reclaimExpired, refreshStatistics } from "../../src/database/table_statistics.ts";
+import { CountedReads } from "../support/counted_reads.ts";
 import { onEmbedded } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -42,6 +45,30 @@ onEmbedded("the planner knows tables that have grown, and no word of anybody", a
   assert.match(text, /gpt-4\.1/);
   assert.match(text, /key_1/);
   assert.doesNotMatch(text, /canary/);
+});
+
+onEmbedded("a page of keys or of credit reads no more than it shows", async (database) => {
+  const accountId = await newAccount(database);
+  await database.query(
+    `insert into api_keys (id, account_id, name, prefix, hash, scopes, models, on_disconnect,
+       translation_mode)
+     select 'key_' || n, $1, 'one', 'p', 'hash ' || n, '{}', '{}', 'cancel', 'default'
+     from generate_series(1, 10000) as n`,
+    [accountId],
+  );
+  await database.query(
+    `insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos)
+     select $1, 'adjust', 1, 0 from generate_series(1, 20000)`,
+    [accountId],
+  );
+  await refreshStatistics(database);
+  const counted = new CountedReads(database);
+  const keys = createApiKeys(counted.database);
+  assert.equal((await keys.page(accountId, { after: null, limit: 50 })).length, 50);
+  assert.ok(counted.rows <= 100, `${counted.rows} keys`);
+  counted.rows = 0;
+  assert.equal((await createCreditHistory(counted.database).latest(accountId, 50)).length, 50);
+  assert.ok(counted.rows <= 100, `${counted.rows} entries`);
 });
 
 onEmbedded(
