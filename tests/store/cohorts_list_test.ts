@@ -63,6 +63,18 @@ eachDatabase(
     assert.deepEqual(cut.lines[0]?.calls, { counted: 1, priced: 0, costNanos: 0n, isCut: true });
     const late = await cohorts.list(account, { since: at(3), most: 9, from: "", limit: 9 });
     assert.deepEqual(late.lines.map(({ calls }) => calls.counted), [0, 0, 1]);
+    // More than one statement reads.
+    const many = Array.from({ length: 23 }, (_, n) => `e ${String.fromCharCode(97 + n)}`);
+    await createAnalyticsStore(database).insert(
+      many.map((cohortId, n) =>
+        interaction(account, `many ${n}`, { cohortId, costNanos: BigInt(n) })
+      ),
+    );
+    const { lines } = await cohorts.list(account, { ...noBounds, from: "e", limit: 50 });
+    assert.deepEqual(
+      lines.map(({ cohortId, calls }) => [cohortId, calls.costNanos]),
+      many.map((cohortId, n) => [cohortId, BigInt(n)]),
+    );
   },
 );
 
