@@ -2,7 +2,8 @@ import assert from "@std/assert";
 import { interactionRow } from "../../../../tests/support/interaction_row.ts";
 import type { InteractionStatus } from "../../../shared/interaction.ts";
 import { TimingPanel } from "./detail_panels.tsx";
-import { Rows } from "./list_table.tsx";
+import { InteractionTable, Rows } from "./list_table.tsx";
+import { readView } from "./view.ts";
 
 const noPayloads = { pricedUsageText: null, request: null, response: null, vendorAnswer: null };
 const vendors = new Map([["vendor-b", "openai"]]);
@@ -42,4 +43,26 @@ Deno.test("a row's link says which call it opens, not only how long ago that was
     linkAt("2026-11-21T11:59:58Z"),
     "11:59:58, 21 Nov 2026, 11:59 UTC, openai/gpt-5-mini",
   );
+});
+
+Deno.test("a page that ended early says how far back it searched, and isn't live", () => {
+  const now = new Date("2026-11-21T12:00:00Z");
+  const view = readView(new URLSearchParams("status=completed"), now);
+  const pageOf = (reached?: Date) => {
+    const next = reached && { createdAt: reached, transactionId: "" };
+    const shown = { rows: [], isFirst: true, newer: undefined };
+    return String(
+      <InteractionTable
+        {...{ view, now, vendors }}
+        shown={{ ...shown, older: next, searchedBackTo: reached }}
+        mayCreateKeys={false}
+      />,
+    );
+  };
+  const short = pageOf(new Date("2026-11-01T00:00:00Z"));
+  assert.match(short, /Nothing found so far: calls back to 1 Nov 2026/);
+  const before = `before=${Date.UTC(2026, 10, 1)}.`;
+  assert.ok(short.includes(`${before}">Search further back</a>`), short);
+  assert.doesNotMatch(short, /data-live/);
+  assert.match(pageOf(), /data-live/);
 });
