@@ -12,7 +12,7 @@ const besideNobody = /^tests\/(http\/overload_test\.ts$|(packaging|sdk)\/)/;
 const browserTests = /^tests\/browser\//;
 /** With larger batches less is loaded, but the last batch would run on alone at the end. */
 const filesOfBatch = 32;
-const longFilesOfBatch = 4;
+const longFilesOfBatch = 8;
 
 /**
  * Groups test files into batches; a batch runs one file after the other in one isolate. Batches of

@@ -10,7 +10,7 @@ Deno.test("files come together, fewer where they take long, those of a browser i
   const long = longest.filter((file) => /^tests\/(faults|e2e)\//.test(file));
   const browser = longest.filter((file) => file.startsWith("tests/browser/"));
   const batches = batchesOf([
-    ...long.slice(0, 5),
+    ...long.slice(0, 9),
     ...browser,
     "tests/packaging/a_test.ts",
     "tests/packaging/b_test.ts",
@@ -22,8 +22,8 @@ Deno.test("files come together, fewer where they take long, those of a browser i
     "src/dialects/text/chat/d_test.ts",
   ]);
   assert.deepEqual(batches, [
-    long.slice(0, 4),
-    long.slice(4, 5),
+    long.slice(0, 8),
+    long.slice(8, 9),
     [...browser, "tests/browser/a_test.ts"],
     ["tests/packaging/a_test.ts"],
     ["tests/packaging/b_test.ts"],
