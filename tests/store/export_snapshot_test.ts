@@ -107,7 +107,7 @@ onPostgres(
     const mayCommit = Promise.withResolvers<void>();
     const writing = database.transaction(async (tx) => {
       const rows = [interaction(accountId, "txn_open", { createdAt: now() })];
-      await writeRecords(tx, rows, ["rows"], await writeCalls(rows));
+      await writeRecords(tx, rows, ["rows"], await writeCalls(rows), { mayExist: false });
       begun.resolve();
       await mayCommit.promise;
     });

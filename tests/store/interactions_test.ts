@@ -185,6 +185,44 @@ onBothDatabases(
   },
 );
 
+onBothDatabases("rows are looked up only where one of a batch exists, and such a row stays", async (
+  database,
+) => {
+  const accountId = await newAccount(database);
+  const [first, second] = ["first", "second"].map((model) =>
+    ["a", "b", "c"].map((id) => interaction(accountId, id, { model, requestText: model }))
+  ) as [Interaction[], Interaction[]];
+  let lookUps = 0;
+  const counted = createAnalyticsStore({
+    ...database,
+    query: (...statement) => database.query(...statement),
+    transaction: (work) =>
+      database.transaction((tx) =>
+        work({
+          ...tx,
+          query(...statement) {
+            if (/'interactions' as table/.test(statement[0])) lookUps++;
+            return tx.query(...statement);
+          },
+        })
+      ),
+  });
+  await counted.insert(first.slice(0, 2));
+  assert.equal(lookUps, 0);
+  await counted.insert(second.slice(1));
+  assert.equal(lookUps, 1);
+  const rows = await database.query(
+    `select transaction_id as id, i.model, p.request
+     from interactions i join interaction_payloads p using (transaction_id) order by 1`,
+  );
+  const row = (id: string, model: string) => ({ id, model, request: model });
+  assert.deepEqual(rows, [row("a", "first"), row("b", "first"), row("c", "second")]);
+  const [sum] = await database.query(
+    "select calls::int as calls from usage_sums where part = 'all' and span = 'day'",
+  );
+  assert.equal(sum!.calls, 3);
+});
+
 onPostgres("rows that another process writes at the same time are found the next time", async (
   database,
   open,

@@ -15,18 +15,30 @@ export type AnalyticsWriter = Pick<AnalyticsStore, "insert" | "insertPrepared">;
 const maxAttempts = 5;
 
 /**
- * Runs `write`, and again where another process wrote one of its rows at the same time. That
- * happens when a process takes over the journal of one that had only been paused. The next try
- * finds the row.
+ * Runs `write` for rows that are taken to be new, and again with `mayExist` where one of them
+ * exists. That is rare: the first process to write a row may have ended before it could remove it
+ * from its journal, or have lost the connection while it committed. Another process may also write
+ * the row at the same time, if it took over the journal of one that had only been paused.
  */
-async function untilUnique<T>(write: () => Promise<T>): Promise<T> {
+async function untilUnique<T>(write: (mayExist: boolean) => Promise<T>): Promise<T> {
   for (let attempt = 1;; attempt++) {
     try {
-      return await write();
+      return await write(attempt > 1);
     } catch (thrown) {
       if (codeOf(thrown) !== uniqueViolation || attempt === maxAttempts) throw thrown;
     }
   }
+}
+
+function inTransaction<T>(
+  where: Database,
+  options: InsertOptions | undefined,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  return where.transaction(async (tx) => {
+    await lockForWriting(tx, options);
+    return await work(tx);
+  });
 }
 
 /** Takes the same databases as `createAnalyticsStore`. */
@@ -37,23 +49,17 @@ export function createAnalyticsWriter(
 ): AnalyticsWriter {
   const partitions = new Partitions(database);
   const sharesMain = main === database;
-  const inTransaction = <T>(
-    where: Database,
-    options: InsertOptions | undefined,
-    work: (tx: Transaction) => Promise<T>,
-  ) =>
-    where.transaction(async (tx) => {
-      await lockForWriting(tx, options);
-      return await work(tx);
-    });
   const writing = async (
     rows: readonly SettledCall[],
     options: InsertOptions | undefined,
-    write: (tx: Transaction, written: WrittenCalls) => Promise<string[]>,
+    write: (tx: Transaction, written: WrittenCalls, mayExist: boolean) => Promise<string[]>,
   ) => {
     const written = await writeCalls(rows);
-    const erased = await untilUnique(() =>
-      partitions.writing(rows, () => inTransaction(database, options, (tx) => write(tx, written)))
+    const erased = await untilUnique((mayExist) =>
+      partitions.writing(
+        rows,
+        () => inTransaction(database, options, (tx) => write(tx, written, mayExist)),
+      )
     );
     if (erased.length === 0) return;
     // A deletion may have come between the two transactions.
@@ -68,19 +74,21 @@ export function createAnalyticsWriter(
       return await writing(
         rows,
         options,
-        (tx, written) => writeRecords(tx, rows, ["rows", "retained"], written),
+        (tx, written, mayExist) =>
+          writeRecords(tx, rows, ["rows", "retained"], written, { mayExist }),
       );
     }
     // An erasure notes its calls here first: the rows' database may not know of them yet.
     const erased = await inTransaction(
       main,
       options,
-      (tx) => writeRecords(tx, rows, ["retained"], new Map()),
+      (tx) => writeRecords(tx, rows, ["retained"], new Map(), { mayExist: true }),
     );
     await writing(
       rows,
       options,
-      (tx, written) => writeRecords(tx, rows, ["rows"], written, erased),
+      (tx, written, mayExist) =>
+        writeRecords(tx, rows, ["rows"], written, { erasedElsewhere: erased, mayExist }),
     );
   };
   return {
@@ -90,8 +98,8 @@ export function createAnalyticsWriter(
       await writing(
         rows,
         options,
-        async (tx, written) =>
-          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written),
+        async (tx, written, mayExist) =>
+          await writeRecords(tx, await prepare(tx), ["rows", "retained"], written, { mayExist }),
       );
     },
   };

@@ -49,24 +49,31 @@ export async function writeCalls(calls: readonly SettledCall[]): Promise<Written
   return written;
 }
 
+export interface WriteRecordsOptions {
+  /** Calls that another database has noted as erased. */
+  readonly erasedElsewhere?: readonly string[];
+  /** Some of the rows may exist; they stay as they are. Otherwise one that does fails the write. */
+  readonly mayExist: boolean;
+}
+
 /**
- * Writes rows with payloads and media, stored responses, or both, as part of a transaction.
- * Existing rows stay as they are. Rows that a deletion covers are left out; their ids are returned.
- * The rows' partitions must exist (`Partitions`). `written` has the lines of all rows.
+ * Writes rows with payloads and media, stored responses, or both, as part of a transaction. Rows
+ * that a deletion covers are left out; their ids are returned. The rows' partitions must exist
+ * (`Partitions`). `written` has the lines of all rows.
  */
 export async function writeRecords(
   tx: Transaction,
   calls: readonly SettledCall[],
   parts: readonly RecordPart[],
   written: WrittenCalls,
-  erasedElsewhere?: readonly string[],
+  { erasedElsewhere, mayExist }: WriteRecordsOptions,
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, calls, erasedElsewhere);
   if (erased.length > 0 && parts.includes("retained")) await dropRetained(tx, erased);
   if (parts.includes("rows")) {
     const unstored = await unstoredCalls(tx, newlyErased);
     // Last: all writers share the rows of sums, so they are locked as briefly as possible.
-    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows, written)]);
+    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows, written, mayExist)]);
   }
   if (rows.length > 0 && parts.includes("retained")) await insertStoredResponses(tx, rows);
   return erased;
@@ -98,9 +105,10 @@ async function insertRows(
   tx: Transaction,
   calls: readonly SettledCall[],
   written: WrittenCalls,
+  mayExist: boolean,
 ): Promise<UsageChange[]> {
   if (calls.length === 0) return [];
-  const { rows, payloads } = await unwritten(tx, calls);
+  const { rows, payloads } = await unwritten(tx, calls, mayExist);
   await copyIn(tx, "interactions", rowColumns, rows.map((call) => rowOf(call, written)));
   await copyIn(
     tx,
@@ -138,16 +146,19 @@ async function copyIn(tx: Transaction, ...rows: Parameters<Transaction["copyIn"]
 /**
  * Returns the calls whose row doesn't exist yet, and those whose payloads don't, each once:
  * retention drops the two one after the other. If another process writes one of them at the same
- * time, the transaction fails; `createAnalyticsWriter` repeats it.
+ * time, the transaction fails; `createAnalyticsWriter` repeats it. Without `mayExist`, nothing is
+ * looked up.
  */
 async function unwritten(
   tx: Transaction,
   calls: readonly SettledCall[],
+  mayExist: boolean,
 ): Promise<{ rows: readonly SettledCall[]; payloads: readonly SettledCall[] }> {
   const rows = new Map<string, SettledCall>();
   // If a call comes twice, the first one is written, since that one is charged.
   for (const call of calls) if (!rows.has(call.transactionId)) rows.set(call.transactionId, call);
   const payloads = new Map(rows);
+  if (!mayExist) return { rows: [...rows.values()], payloads: [...payloads.values()] };
   const there = await tx.query(
     ["interactions", "interaction_payloads"].map((table) =>
       `select one.id, '${table}' as table from unnest($1::text[]) as one (id)
