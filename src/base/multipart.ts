@@ -1,5 +1,6 @@
 // Our own, not busboy: parts are views with their offsets, and duplicate fields are refused.
 import { Buffer } from "node:buffer";
+import type { Steps } from "./steps.ts";
 
 /** One part of a `multipart/form-data` body (RFC 7578); nothing of it is copied. */
 export interface FormPart {
@@ -24,29 +25,28 @@ export function boundaryOf(contentType: string | undefined): string | undefined 
   return parameters(contentType!)?.get("boundary") ?? "";
 }
 
-/** The parts of a whole body, in order. Throws `MultipartError`. */
-export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
+/** The parts of a whole body, in order, found in steps. Throws `MultipartError`. */
+export function* parseMultipart(body: Uint8Array, boundary: string): Steps<FormPart[]> {
   if (!/^[\x20-\x7e]{1,70}$/.test(boundary)) throw new MultipartError("no boundary is named");
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  const next = finder(delimiter);
+  const delimiters = new Finder(delimiter);
   const parts: FormPart[] = [];
   // The first delimiter may stand at the very start, without its line break.
   const opening = delimiter.subarray(2);
   const isFirst = bytes.subarray(0, opening.length).equals(opening);
-  const first = isFirst ? -2 : next(body, 0);
+  const first = isFirst ? -2 : yield* delimiters.find(body, 0);
   if (!isFirst && first < 0) throw new MultipartError("no part begins with the boundary");
   let at = first + delimiter.length;
   while (bytes.toString("latin1", at, at + 2) !== "--") {
     if (parts.length === maxPartCount) throw new MultipartError(`more than ${maxPartCount} parts`);
     const headStart = lineEnd(bytes, at);
     // A part without headers begins with its blank line.
-    const headEnd = bytes.indexOf("\r\n\r\n", headStart - 2, "latin1");
-    if (headEnd < 0 || headEnd - headStart > maxHeadBytes) {
-      throw new MultipartError("a part's headers don't end");
-    }
-    const start = headEnd + 4;
-    const end = next(body, start - 2);
+    const within = bytes.subarray(0, headStart + maxHeadBytes + blankLine.length);
+    const headEnd = within.indexOf(blankLine, headStart - 2, "latin1");
+    if (headEnd < 0) throw new MultipartError("a part's headers don't end");
+    const start = headEnd + blankLine.length;
+    const end = yield* delimiters.find(body, start - 2);
     if (end < 0) throw new MultipartError("the closing boundary is missing");
     const head = bytes.toString("utf8", headStart, Math.max(headStart, headEnd));
     parts.push(partOf(head, body, start, Math.max(start, end)));
@@ -55,19 +55,43 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   return parts;
 }
 
-/**
- * Finds a sequence of bytes; -1 if there is none. Skips by the sequence's length (Horspool), while
- * the runtime's own search looks at every byte.
- */
-function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number {
-  const last = wanted.length - 1;
-  const steps = new Uint8Array(256).fill(wanted.length);
-  for (let index = 0; index < last; index++) steps[wanted[index]!] = last - index;
-  return (bytes, from) => {
+/** Bytes per step; they may take a millisecond. */
+const pieceBytes = 256 * 1024;
+
+class Finder {
+  readonly #wanted: Uint8Array;
+  readonly #skips: Uint8Array;
+
+  constructor(wanted: Uint8Array) {
+    this.#wanted = wanted;
+    const last = wanted.length - 1;
+    this.#skips = new Uint8Array(256).fill(wanted.length);
+    for (let index = 0; index < last; index++) this.#skips[wanted[index]!] = last - index;
+  }
+
+  /** Finds the wanted bytes, in steps; -1 if there are none. */
+  *find(bytes: Uint8Array, from: number): Steps<number> {
+    for (let at = from; at < bytes.length; at += pieceBytes) {
+      if (at > from) yield;
+      // They may begin in this piece and end in the next.
+      const found = this.#findIn(bytes.subarray(0, at + pieceBytes + this.#wanted.length - 1), at);
+      if (found >= 0) return found;
+    }
+    return -1;
+  }
+
+  /**
+   * Skips by the length of what is wanted (Horspool), while the runtime's own search looks at every
+   * byte.
+   */
+  #findIn(bytes: Uint8Array, from: number): number {
+    const wanted = this.#wanted;
+    const skips = this.#skips;
+    const last = wanted.length - 1;
     // Bytes with many near matches are scanned linearly: comparing backwards at each position would
     // be quadratic.
     let compared = 0;
-    for (let at = from; at + last < bytes.length; at += steps[bytes[at + last]!]!) {
+    for (let at = from; at + last < bytes.length; at += skips[bytes[at + last]!]!) {
       let index = last;
       while (index >= 0 && bytes[at + index] === wanted[index]) index--;
       if (index < 0) return at;
@@ -75,7 +99,7 @@ function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number
       if (compared > 4096 + 2 * (at - from)) return findByFirst(wanted, bytes, at);
     }
     return -1;
-  };
+  }
 }
 
 /**
@@ -92,6 +116,7 @@ function findByFirst(wanted: Uint8Array, bytes: Uint8Array, from: number): numbe
   return -1;
 }
 
+const blankLine = "\r\n\r\n";
 const maxPartCount = 256;
 const maxHeadBytes = 16 * 1024;
 

@@ -1,6 +1,8 @@
 import assert from "@std/assert";
+import { finish } from "./steps.ts";
 import { boundaryOf, formBody, MultipartError, parseMultipart } from "./multipart.ts";
 
+const parsed = (body: Uint8Array, boundary: string) => finish(parseMultipart(body, boundary));
 const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 async function encoded(form: FormData): Promise<{ body: Uint8Array; boundary: string }> {
@@ -17,7 +19,7 @@ Deno.test("the parts of a form as the runtime writes it, files as views of the b
   form.append("file", new File([sound], 'a "b".mp3', { type: "audio/mpeg" }));
   form.append("empty", "");
   const { body, boundary } = await encoded(form);
-  const parts = parseMultipart(body, boundary);
+  const parts = parsed(body, boundary);
   assert.deepEqual(parts.map(({ name, filename }) => [name, filename]), [
     ["model", undefined],
     ['odd"name', undefined],
@@ -39,7 +41,7 @@ Deno.test("a preamble, spaces after the boundary and an epilogue are not parts",
   const body = new TextEncoder().encode(
     "hello\r\n--b \r\nContent-Disposition: form-data; name=x\r\n\r\n1\r\n--b--\r\nbye",
   );
-  const parts = parseMultipart(body, "b");
+  const parts = parsed(body, "b");
   assert.deepEqual(parts.map(({ name, content }) => [name, decode(content)]), [["x", "1"]]);
 });
 
@@ -48,7 +50,7 @@ Deno.test("a body that is not a form is an error, whatever it is", async () => {
   form.append("a", "1");
   const { body, boundary } = await encoded(form);
   for (let length = 0; length < body.length - 4; length++) {
-    assert.throws(() => parseMultipart(body.subarray(0, length), boundary), MultipartError);
+    assert.throws(() => parsed(body.subarray(0, length), boundary), MultipartError);
   }
   const wrong = (text: string) => new TextEncoder().encode(text);
   for (
@@ -58,9 +60,35 @@ Deno.test("a body that is not a form is an error, whatever it is", async () => {
       `--b\r\nContent-Disposition: form-data; name=${"x".repeat(20_000)}\r\n\r\nx\r\n--b--`,
       `${'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n'.repeat(300)}--b--`,
     ]
-  ) assert.throws(() => parseMultipart(wrong(text), "b"), MultipartError);
-  assert.throws(() => parseMultipart(body, ""), MultipartError);
-  assert.throws(() => parseMultipart(body, "other"), MultipartError);
+  ) assert.throws(() => parsed(wrong(text), "b"), MultipartError);
+  assert.throws(() => parsed(body, ""), MultipartError);
+  assert.throws(() => parsed(body, "other"), MultipartError);
+});
+
+Deno.test("a large form is read in steps, each of a quarter of a megabyte", () => {
+  const before = '--b\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n';
+  const size = 4 * 1024 * 1024;
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const steps = parseMultipart(bytes(`${before}${"-".repeat(size)}\r\n--b--\r\n`), "b");
+  let count = 0;
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) count++;
+  assert.equal(count, 16);
+  assert.equal(step.value[0]!.content.length, size);
+  // Wherever a piece ends, a boundary across its end is found.
+  for (let shift = 0; shift < 8; shift++) {
+    const text = `${before}${"-".repeat(256 * 1024 - before.length - shift)}\r\n--b--\r\n`;
+    assert.equal(parsed(bytes(text), "b").length, 1, `${shift}`);
+  }
+});
+
+Deno.test("headers that don't end are not searched to the end of the body", () => {
+  const head = "--b\r\nContent-Disposition: form-data; name=x; filename=";
+  const fits = "f".repeat(16 * 1024 - head.length + 5);
+  const withName = (name: string) =>
+    parsed(new TextEncoder().encode(`${head}${name}\r\n\r\n1\r\n--b--`), "b");
+  assert.equal(withName(fits)[0]!.filename, fits);
+  assert.throws(() => withName(`${fits}f`), /headers don't end/);
 });
 
 Deno.test("a boundary is named by form-data alone", () => {
@@ -73,7 +101,7 @@ Deno.test("a boundary is named by form-data alone", () => {
 
 Deno.test("a part that could be read in two ways is none", () => {
   const part = (head: string) =>
-    parseMultipart(new TextEncoder().encode(`--b\r\n${head}\r\n\r\n1\r\n--b--`), "b");
+    parsed(new TextEncoder().encode(`--b\r\n${head}\r\n\r\n1\r\n--b--`), "b");
   for (
     const head of [
       'Content-Disposition: form-data; name="a"; name="model"',

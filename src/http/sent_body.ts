@@ -61,13 +61,11 @@ export async function readSent(
     // Clients send forms where their own vendor takes them, such as edits of images.
     if (!contract.form) throw wrongContentType("invalid_json", "application/json, not a form");
     const bytes = await readBodyBytes(request, maxBodyBytes, reading);
-    const form = readForm(bytes, contentType!, boundary);
-    return {
-      text: "",
-      form,
-      value: () => formFields(form.parts),
-      step: runAtOnce,
-    };
+    const step = bytes.length > heavyUnits
+      ? runInTurns(heavy.work, { key: who, signal: request.signal })
+      : runAtOnce;
+    const form = await step.inSteps(() => readForm(bytes, contentType!, boundary));
+    return { text: "", form, value: () => formFields(form.parts), step };
   }
   if (!contract.body) throw wrongContentType("invalid_request", "multipart/form-data");
   const json = await readJson(request, maxBodyBytes, { heavy, who, reading });
@@ -152,7 +150,7 @@ function bodyDropped(): Fault {
   });
 }
 
-function readForm(bytes: Uint8Array, contentType: string, boundary: string): SentForm {
+function* readForm(bytes: Uint8Array, contentType: string, boundary: string): Steps<SentForm> {
   if (boundary === "") {
     throw new Fault("invalid_request", {
       param: "Content-Type",
@@ -160,7 +158,7 @@ function readForm(bytes: Uint8Array, contentType: string, boundary: string): Sen
     });
   }
   try {
-    return { bytes, contentType, parts: parseMultipart(bytes, boundary) };
+    return { bytes, contentType, parts: yield* parseMultipart(bytes, boundary) };
   } catch (thrown) {
     if (!(thrown instanceof MultipartError)) throw thrown;
     throw new Fault("invalid_request", {

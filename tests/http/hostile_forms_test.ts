@@ -86,6 +86,15 @@ const hostile: readonly Hostile[] = [
     body: form(...good, ...Array.from({ length: 20_000 }, () => field("x", "1"))),
     says: /more than 256 parts/,
   },
+  {
+    name: "more text than fields have",
+    body: form(
+      ...[good[0]!, field("note", "n".repeat(500_000)), field("prompt", "p".repeat(600_000))],
+      file("image"),
+    ),
+    param: "prompt",
+    says: /^prompt: more than 1,048,576 bytes of text in the form's fields\.$/,
+  },
   { name: "the model twice", body: form(...good, field("model", "dall-e-2")), param: "model" },
   { name: "the prompt twice", body: form(...good, field("prompt", "no")), param: "prompt" },
   { name: "n twice", body: form(...good, field("n", "1"), field("n", "10")), param: "n" },

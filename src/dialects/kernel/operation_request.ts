@@ -1,4 +1,4 @@
-import { sha256Hex } from "../../base/hash.ts";
+import { sha256Steps } from "../../base/hash.ts";
 import {
   cutStringPrefix,
   type Edit,
@@ -7,6 +7,7 @@ import {
   topLevelMembers,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
+import type { Steps } from "../../base/steps.ts";
 import { type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
@@ -86,6 +87,7 @@ function textFields(parts: readonly FormPart[]): Record<string, unknown> {
 export function formFields(parts: readonly FormPart[]): Record<string, unknown> {
   const file = parts.find((part) => isFile(part) && !repeatable(part.name));
   if (file) throw invalidValue(file.name, "expected text, not a file");
+  refuseLongTexts(parts);
   return gather(parts, (part) =>
     isFile(part)
       ? {
@@ -94,6 +96,20 @@ export function formFields(parts: readonly FormPart[]): Record<string, unknown> 
         bytes: part.content.length,
       }
       : textOf(part));
+}
+
+/** Far more than vendors take. The texts are read several times, each time at once. */
+const maxTextBytes = 1024 * 1024;
+
+function refuseLongTexts(parts: readonly FormPart[]): void {
+  let bytes = 0;
+  for (const part of parts) {
+    if (isFile(part)) continue;
+    bytes += part.content.length;
+    if (bytes <= maxTextBytes) continue;
+    const most = maxTextBytes.toLocaleString("en-US");
+    throw invalidValue(part.name, `more than ${most} bytes of text in the form's fields`);
+  }
 }
 
 /** The request for the vendor: the model replaced, tag lines cut, everything else unchanged. */
@@ -142,14 +158,13 @@ export function recordText(
  * Returns a text that is the same for repeated requests, though the boundaries of their forms
  * differ.
  */
-export function repeatText(sent: SentRequest): string {
+export function* repeatText(sent: SentRequest): Steps<string> {
   if (!("form" in sent)) return sent.text;
-  return JSON.stringify(sent.form.parts.map((part) => [
-    part.name,
-    part.filename ?? null,
-    part.contentType ?? null,
-    sha256Hex(part.content),
-  ]));
+  const parts: (string | null)[][] = [];
+  for (const { name, filename = null, contentType = null, content } of sent.form.parts) {
+    parts.push([name, filename, contentType, yield* sha256Steps(content)]);
+  }
+  return JSON.stringify(parts);
 }
 
 function formForVendor(

@@ -2,6 +2,7 @@ import type { Contract } from "../../../contracts/kernel/contract.ts";
 import { contracts, familyOperations } from "../../../contracts/mod.ts";
 import type { generateMethod } from "../../../contracts/calls/generate_method.ts";
 import { methodKinds, operationKinds } from "../../../contracts/calls/vendors.ts";
+import { runAtOnce } from "../../base/heavy_work.ts";
 import { operations } from "../../media/operation_kinds.ts";
 import type { Operation } from "../../dialects/kernel/operation.ts";
 import { modelOf, repeatText } from "../../dialects/kernel/operation_request.ts";
@@ -55,7 +56,9 @@ function passed(
     const pass = () =>
       passOperation({ ...deps, mediaInlineBytes }, { caller, operation, vendor, sent });
     // A form is hashed only for an idempotent request.
-    const bodyText = sentRequestId(caller.header) === undefined ? "" : repeatText(sent);
+    const { header, step = runAtOnce } = caller;
+    const isRepeatable = sentRequestId(header) !== undefined;
+    const bodyText = isRepeatable ? await step.inSteps(() => repeatText(sent)) : "";
     const permit = () => permitNamed(deps.routes, caller, vendor, modelOf(sent));
     return await idempotent(deps.idempotency, { caller, bodyText, permit }, pass);
   });
