@@ -168,7 +168,7 @@ for (const [name, more, request, response] of cuts) {
 /** A row of eval_results whose `detail` (text) is this; all else is absent. */
 const line = (detail: string | null, rawCells = false) => {
   const cells = columnsOf("eval_results").map(([name]) => name === "detail" ? detail : null);
-  return csvWriter("eval_results", rawCells)(cells);
+  return [...csvWriter("eval_results", rawCells)(cells)].join("");
 };
 const commas = ",".repeat(10);
 
@@ -211,9 +211,37 @@ Deno.test("numbers, amounts and times are never guarded: they are ours", () => {
   };
   const row = columnsOf("eval_results").map(([name]) => values[name] ?? null);
   assert.equal(
-    csvWriter("eval_results", false)(row),
+    [...csvWriter("eval_results", false)(row)].join(""),
     ",2026-11-21T09:00:00.000Z,,,,,,,false,-1.5,\r\n",
   );
   assert.equal(csvCell("-0.000001500", "number", false), "-0.000001500");
   assert.equal(csvCell("-1", "json", false), "'-1", "an answer may be a number");
+});
+
+Deno.test("a large cell is written in pieces, and is the same", () => {
+  const [at] = columnsOf("interactions").flatMap(([name], index) =>
+    name === "request" ? index : []
+  );
+  const row = (request: string) => Object.assign([], { [at!]: request });
+  for (const text of ['"a,', "😀", "a😀", "a"].map((one) => one.repeat(100_000))) {
+    for (const json of [text, `=${text}`]) {
+      const pieces = [...csvWriter("interactions", false)(row(json))];
+      const commas = (count: number) => ",".repeat(count);
+      const others = columnsOf("interactions").length - at! - 1;
+      const cell = csvCell(json, "json", false);
+      assert.equal(pieces.join(""), `${commas(at!)}${cell}${commas(others)}\r\n`);
+      if (json.includes('"')) assert.ok(pieces.every((piece) => piece.length <= 128 * 1024));
+      assert.ok(pieces.every((piece) => piece.isWellFormed()));
+    }
+  }
+});
+
+Deno.test("an object on one line has no line end between its tokens", () => {
+  const text = '{"a":\r\n"\\n",\n"b":\r1}';
+  const [at] = columnsOf("interactions").flatMap(([name], index) =>
+    name === "request" ? index : []
+  );
+  const line = jsonWriter("interactions", ["request"], { oneLine: true });
+  const written = line(Object.assign([], { [at!]: text }));
+  assert.equal(written, '{"request":{"a":  "\\n", "b": 1}}');
 });

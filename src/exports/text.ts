@@ -155,16 +155,23 @@ async function* rowsOf(
 /** Turns cells into lines one at a time, on demand, since all lines together may be long. */
 function* written(
   some: readonly ExportedLines[],
-  write: (cells: Cells) => string,
+  write: (cells: Cells) => Iterable<string>,
 ): Generator<WrittenLines | Text> {
-  for (const one of some) yield "bytes" in one ? one : { text: write(one), rows: 1 };
+  for (const one of some) {
+    if ("bytes" in one) {
+      yield one;
+      continue;
+    }
+    for (const text of write(one)) yield { text, rows: 0 };
+    yield { text: "", rows: 1 };
+  }
 }
 
-/** Returns a function that writes cells as a line of this form. */
-function lineWriter(table: ExportTable, form: LineForm): (cells: Cells) => string {
+/** Returns a function that writes cells as a line of this form, in one or more pieces. */
+function lineWriter(table: ExportTable, form: LineForm): (cells: Cells) => Iterable<string> {
   if (form.format === "csv") return csvWriter(table, form.rawCells, form.columns);
   const write = jsonWriter(table, form.columns, form);
-  return (cells) => form.before + write(cells) + form.after;
+  return (cells) => [form.before + write(cells) + form.after];
 }
 
 function hasPayloads(columns: readonly string[] | undefined): boolean {
