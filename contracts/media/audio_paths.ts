@@ -5,9 +5,12 @@ import { speechEvent, transcriptEvent } from "./media_stream.ts";
 import { endUser, formFile, operationModel, operationPath } from "./operation_paths.ts";
 import { summaryOf, type VendorFamily } from "../calls/vendors.ts";
 
+/** Many hours of speech, and far more than vendors take. */
+const maxSpokenUnits = 1024 * 1024;
+
 const speechRequest = z.looseObject({
   model: operationModel.openapi({ example: "gpt-4o-mini-tts" }),
-  input: z.string().min(1).describe(
+  input: z.string().min(1).max(maxSpokenUnits).describe(
     "Text to speak. Tag lines at its start are recorded and removed.",
   ),
   voice: z.unknown().optional().describe("Name of a voice of the vendor, or `{id}`."),

@@ -21,7 +21,8 @@ import {
 import { eventExcess } from "../relay/answer_limits.ts";
 import { type Call, maxVendorRequests } from "../relay/call.ts";
 import type { RecordedForm } from "../relay/recorded_request.ts";
-import type { CallContext } from "../relay/call_context.ts";
+import { type CallContext, stepFor } from "../relay/call_context.ts";
+import { type BoundPayload, boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import {
   type CallAnswer,
   type CallPlan,
@@ -169,23 +170,35 @@ export function createOperations(deps: OperationDeps): Operations {
           const [first, ...others] = asked.targets;
           return {
             targets: [first.target, ...others.map(({ target }) => target)],
-            plan: (vendorCalls) =>
-              eachPossible(vendorCalls, async (one) => {
-                const plan = planOperation(deps, asked, one, work);
+            plan: async (vendorCalls) => {
+              const payload = await payloadOf(deps, asked);
+              return await eachPossible(vendorCalls, async (one) => {
+                const plan = planOperation(deps, { ...asked, payload }, one, work);
                 if (!asked.fetch) return plan;
                 await requireAuthorization(deps, plan);
                 await asked.fetch();
                 return plan;
-              }, maxVendorRequests),
+              }, maxVendorRequests);
+            },
           };
         },
       }),
   };
 }
 
+/** Returns what the call's record holds of its request, which may hold megabytes of media. */
+async function payloadOf(
+  deps: OperationDeps,
+  { caller, form, requestText }: OperationCall,
+): Promise<BoundPayload> {
+  const limits = payloadLimits(deps, form);
+  const step = stepFor(requestText.length, caller);
+  return await step.inSteps(() => boundPayloadSteps(requestText, limits));
+}
+
 function planOperation<T extends OperationTarget>(
   deps: OperationDeps,
-  asked: OperationCall<T>,
+  asked: OperationCall<T> & { payload: BoundPayload },
   vendorCall: VendorCallContext,
   work: OperationWork<T>,
 ): CallPlan<OperationMeter> {
@@ -204,6 +217,7 @@ function planOperation<T extends OperationTarget>(
       facts: { model, stream, endUser, tags },
       plan: { losses: at.losses ?? [] },
       bodyText: asked.requestText,
+      payload: asked.payload,
       bodyMedia: asked.requestMedia ?? [],
     },
     meter: new OperationMeter(() => deps.clock.monotonicMs()),

@@ -14,6 +14,7 @@ import {
   type SentRequest,
 } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
+import { boundInputTokens } from "../shared/token_estimate.ts";
 import {
   carriesError,
   readVendorError,
@@ -84,6 +85,8 @@ export async function passOperation(
   const record = await stepFor(fileBytes, caller).inSteps(() =>
     recorded(request, deps.mediaInlineBytes)
   );
+  const text = operation.countedText?.(request) ?? "";
+  const counted = await stepFor(text.length, caller).inSteps(() => boundInputTokens(text));
   return await deps.operations.run(
     {
       caller,
@@ -95,7 +98,7 @@ export async function passOperation(
       tags: request.tags,
       ...record,
       hosted: operation.hostedWork?.(request.fields),
-      bound: { ...operation.bound(request), ...batchesOf(request, targets) },
+      bound: { ...operation.bound(request, counted), ...batchesOf(request, targets) },
     },
     (ctx, { path, losses }) =>
       path === undefined

@@ -141,7 +141,8 @@ export function fetchedTokenBound(address: unknown, kind: "image" | "file"): num
 /**
  * Base64 in JSON strings, recognized by its `data:` address or by the first bytes of formats that
  * vendors accept. Images have a maximum in tokens; of audio, video and documents a token covers at
- * least three bytes. Yields undefined between the pieces of a long string.
+ * least three bytes. Yields undefined between the pieces of a long string, and for one that is
+ * something else.
  */
 function* inlineMedia(
   body: string,
@@ -158,7 +159,10 @@ function* inlineMedia(
       if (at > start + length) yield undefined;
       isBase64 = !notBase64.test(body.slice(at, Math.min(close, at + testedUnits)));
     }
-    if (!isBase64) continue;
+    if (!isBase64) {
+      yield undefined;
+      continue;
+    }
     // The pattern would look for a quote in all of it.
     pattern.lastIndex = close + 1;
     yield { start, end: close + 1, isImage: image !== undefined };

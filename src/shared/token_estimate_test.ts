@@ -97,6 +97,10 @@ Deno.test("media are found whatever their length and place", () => {
   // A long one is read in steps.
   const steps = [...boundInputTokens(`{"data":"/9j/${"A".repeat(most)}"}`)].length;
   assert.ok(steps > 30, `${steps} steps`);
+  // So are many that begin like media and are something else.
+  const odd = `"/9j/${"A".repeat(16_000)}!"`;
+  const all = [...boundInputTokens(`[${Array(100).fill(odd).join()}]`)].length;
+  assert.ok(all > 100, `${all} steps`);
   // No media type is that long, and this string never ends.
   assert.ok(bounds("data:").inputTokens > most);
   assert.ok(inputTokenBounds(`{"data":"/9j/${"A".repeat(most)}`).inputTokens > most);

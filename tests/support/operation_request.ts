@@ -1,7 +1,11 @@
 import type { SseEvent } from "../../src/base/sse.ts";
 import type { AnswerReader, Operation } from "../../src/dialects/kernel/operation.ts";
-import { readOperation } from "../../src/dialects/kernel/operation_request.ts";
-import type { PriceRow } from "../../src/pricing/pricing.ts";
+import {
+  type OperationRequest,
+  readOperation,
+} from "../../src/dialects/kernel/operation_request.ts";
+import type { BoundInput, PriceRow } from "../../src/pricing/pricing.ts";
+import { inputTokenBounds } from "../../src/shared/token_estimate.ts";
 
 /** Returns a reader for the answer to a JSON request. */
 export function readerOf(operation: Operation, body: Record<string, unknown>): AnswerReader {
@@ -21,4 +25,9 @@ export function priceOf(rates: PriceRow["rates"]): PriceRow {
     ...{ label: "vendor-b", model: "m", rates, contextTiers: [], serviceTiers: {} },
     ...{ version: "1", source: "a test" },
   };
+}
+
+/** The most that a request can cost. */
+export function boundOfRequest(operation: Operation, request: OperationRequest): BoundInput {
+  return operation.bound(request, inputTokenBounds(operation.countedText?.(request) ?? ""));
 }

@@ -3,6 +3,7 @@ import type { Edit, Members } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { BillingBasis, FinishReason } from "../../shared/interaction.ts";
 import type { BillableUsage, BoundInput, PriceRow } from "../../pricing/pricing.ts";
+import type { InputTokenBounds } from "../../shared/token_estimate.ts";
 import type { HostedWork } from "./hosted.ts";
 import type { JsonRecord } from "./json.ts";
 import type { MediaField } from "./media_field.ts";
@@ -32,8 +33,10 @@ export interface Operation {
   readonly maxValues?: number;
   /** The vendor-side work that its fields ask for besides running the model. */
   hostedWork?(fields: JsonRecord): HostedWork;
-  /** The most that a request can cost. */
-  bound(request: OperationRequest): BoundInput;
+  /** The text whose tokens count towards the bound; absent: none. */
+  countedText?(request: OperationRequest): string;
+  /** The most that a request can cost, if `countedText` has so many tokens. */
+  bound(request: OperationRequest, counted: InputTokenBounds): BoundInput;
   reader(request: OperationRequest): AnswerReader;
 }
 

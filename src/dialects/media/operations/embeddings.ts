@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { mapInSteps, type Steps } from "../../../base/steps.ts";
-import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
+import { estimateTokens } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
@@ -19,7 +19,8 @@ export const embeddings: Operation = {
   mediaFields: [],
   // 2,048 vectors of 4,096 numbers, plus the JSON around them.
   maxValues: 8_500_000,
-  bound: (request) => ({ ...inputTokenBounds(recordText(request)), maxOutputTokens: 0 }),
+  countedText: recordText,
+  bound: (_request, counted) => ({ ...counted, maxOutputTokens: 0 }),
   reader: (request) => new EmbeddingReader(request),
 };
 

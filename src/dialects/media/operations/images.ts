@@ -2,7 +2,7 @@ import { typicalImageTokens } from "../../../shared/media_estimate.ts";
 import {
   estimateTokens,
   fetchedTokenBound,
-  inputTokenBounds,
+  type InputTokenBounds,
   maxImageTokens,
 } from "../../../shared/token_estimate.ts";
 import { Fault, unreadableAnswer } from "../../../shared/fault.ts";
@@ -46,6 +46,7 @@ const shared = {
   name: "images",
   mediaFields,
   promptPath: ["prompt"],
+  countedText,
   bound: imageBound,
   hostedWork: imageWork,
   reader: (request: OperationRequest) => new ImageReader(request),
@@ -56,13 +57,17 @@ export const imageGenerations: Operation = { ...shared, kind: "imageGenerations"
 /** Edits of images, with the same answers. */
 export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
 
-function imageBound(request: OperationRequest) {
+/** A form's pictures are files, which are counted as such. */
+function countedText(request: OperationRequest): string {
+  return "form" in request.sent ? asString(request.fields.prompt) ?? "" : recordText(request);
+}
+
+function imageBound(request: OperationRequest, counted: InputTokenBounds) {
   const { fields, files } = request;
-  const text = "form" in request.sent ? asString(fields.prompt) ?? "" : recordText(request);
   const n = numberOf(fields.n) ?? 1;
   const image = pricedKindOf(request.model, fields);
   const partials = numberOf(fields.partial_images) ?? 0;
-  const { inputTokens, believedInputTokens } = inputTokenBounds(text);
+  const { inputTokens, believedInputTokens } = counted;
   const pictures = files.length * maxImageTokens + fetchedTokens(fields);
   return {
     inputTokens: inputTokens + pictures,

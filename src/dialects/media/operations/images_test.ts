@@ -1,6 +1,11 @@
 import type { AnswerEnding } from "../../kernel/operation.ts";
 import assert from "@std/assert";
-import { eventOf, priceOf, readerOf } from "../../../../tests/support/operation_request.ts";
+import {
+  boundOfRequest,
+  eventOf,
+  priceOf,
+  readerOf,
+} from "../../../../tests/support/operation_request.ts";
 import { costOf } from "../../../pricing/pricing.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { imageGenerations, readImageUsage } from "./images.ts";
@@ -176,7 +181,7 @@ Deno.test("bytes are no answer", () => {
 Deno.test("the bound counts every picture at the size and quality asked for, else the dearest", () => {
   const bound = (fields: Record<string, unknown>) => {
     const sent = { ...body, ...fields };
-    return imageGenerations.bound({
+    return boundOfRequest(imageGenerations, {
       ...{ sent: { body: sent, text: JSON.stringify(sent) }, fields: sent, files: [] },
       ...{ model: "m", stream: false, endUser: undefined, tags: {}, tagUnits: 0 },
     });

@@ -2,7 +2,11 @@ import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../../../base/audio_length.ts";
 import { characters } from "../../../base/characters.ts";
 import type { SseEvent } from "../../../base/sse.ts";
-import { estimateTokens, inputTokenBounds } from "../../../shared/token_estimate.ts";
+import {
+  estimateTokens,
+  type InputTokenBounds,
+  inputTokenBounds,
+} from "../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillingBasis } from "../../../shared/interaction.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
@@ -24,7 +28,8 @@ export const speech: Operation = {
   name: "speech",
   mediaFields,
   promptPath: ["input"],
-  bound: ({ fields }) => speechBound(textsOf(fields), fields.speed),
+  countedText: ({ fields }) => countedText(textsOf(fields)),
+  bound: ({ fields }, counted) => speechBound(textsOf(fields), fields.speed, counted),
   reader: (request) => new SpeechReader(request),
 };
 
@@ -48,12 +53,20 @@ function textsOf({ input, instructions }: JsonRecord): SpokenTexts {
   return { text: asString(input) ?? "", instructions: asString(instructions) };
 }
 
+function countedText({ text, instructions = "" }: SpokenTexts): string {
+  return `${text} ${instructions}`;
+}
+
 /** Assumes slow speech in a dense script: six tokens a character, more if it is slowed down. */
-export function speechBound({ text, instructions = "" }: SpokenTexts, speed: unknown) {
-  const count = characters(text);
+export function speechBound(
+  texts: SpokenTexts,
+  speed: unknown,
+  counted: InputTokenBounds = inputTokenBounds(countedText(texts)),
+) {
+  const count = characters(texts.text);
   const slowness = Math.max(1, 1 / speedOf(speed));
   return {
-    ...inputTokenBounds(`${text} ${instructions}`),
+    ...counted,
     maxOutputTokens: Math.ceil(count * 6 * slowness) + 600,
     characters: count,
     seconds: count * 0.3 * slowness + 5,

@@ -1,6 +1,11 @@
 import assert from "@std/assert";
 import { sound } from "../../../../demo/simulator/samples/mod.ts";
-import { eventOf, priceOf, readerOf } from "../../../../tests/support/operation_request.ts";
+import {
+  boundOfRequest,
+  eventOf,
+  priceOf,
+  readerOf,
+} from "../../../../tests/support/operation_request.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { readSpeechUsage, speech } from "./speech.ts";
 
@@ -119,7 +124,7 @@ Deno.test("text in the place of audio is not an answer", () => {
 Deno.test("the bound covers slow speech, and counts code points", () => {
   const bound = (fields: Record<string, unknown>) => {
     const sent = { ...body, input: "🎈".repeat(100), ...fields };
-    return speech.bound({
+    return boundOfRequest(speech, {
       ...{ sent: { body: sent, text: JSON.stringify(sent) }, fields: sent, files: [] },
       ...{ model: "m", stream: false, endUser: undefined, tags: {}, tagUnits: 0 },
     });

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { sound } from "../../../../demo/simulator/samples/mod.ts";
-import { eventOf, priceOf } from "../../../../tests/support/operation_request.ts";
+import { boundOfRequest, eventOf, priceOf } from "../../../../tests/support/operation_request.ts";
 import type { FormPart } from "../../../base/multipart.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { AnswerReader } from "../../kernel/operation.ts";
@@ -98,7 +98,7 @@ Deno.test("a file of no known kind is as long as it is large", () => {
   odd.whole("Hello.", "text/plain");
   assert.equal(odd.outcome({ isComplete: true, price: byMinute })!.usage.seconds, 10);
   // What is set aside is more careful.
-  assert.equal(transcriptions.bound(request(new Uint8Array(40_000))).seconds, 40);
+  assert.equal(boundOfRequest(transcriptions, request(new Uint8Array(40_000))).seconds, 40);
 });
 
 /** The same bytes each time, of which some look like frames of MP3. */
@@ -284,7 +284,7 @@ Deno.test("a recording whose head doesn't state its length is neither free nor e
     one.whole("Hello.", "text/plain");
     return [
       one.outcome({ isComplete: true, price: byMinute })!.usage.seconds,
-      transcriptions.bound(request(file)).seconds,
+      boundOfRequest(transcriptions, request(file)).seconds,
     ];
   };
   assert.deepEqual(seconds(mp4({})), [7, 7]);

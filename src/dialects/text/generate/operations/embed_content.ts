@@ -7,7 +7,7 @@ import {
 } from "../../../../base/json_text.ts";
 import { finish } from "../../../../base/steps.ts";
 import { isSound, promptMediaTokens } from "../../../../shared/media_estimate.ts";
-import { estimateTokens, inputTokenBounds } from "../../../../shared/token_estimate.ts";
+import { estimateTokens, type InputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import type { HostedWork, VendorState } from "../../../kernel/hosted.ts";
@@ -33,8 +33,9 @@ const shared = {
   name: "embeddings",
   mediaFields,
   hostedWork,
-  bound: (request: OperationRequest) => ({
-    ...inputTokenBounds(recordText(request)),
+  countedText: recordText,
+  bound: (_request: OperationRequest, counted: InputTokenBounds) => ({
+    ...counted,
     maxOutputTokens: 0,
   }),
 } as const;

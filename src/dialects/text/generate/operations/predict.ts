@@ -1,4 +1,3 @@
-import { inputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { unreadableAnswer } from "../../../../shared/fault.ts";
 import { withoutPictures } from "../../../kernel/picture_text.ts";
 import { imageTokens } from "../../../kernel/image_tokens.ts";
@@ -20,13 +19,14 @@ export const predict: Operation = {
   promptPath: ["instances", 0, "prompt"],
   // Only the path names the model.
   modelEdits: () => [],
-  bound(request) {
+  countedText: recordText,
+  bound(request, counted) {
     const { instances } = request.fields;
     const prompts = Array.isArray(instances) ? instances.length : 1;
     const count = prompts * picturesOf(parametersOf(request));
     const { size } = pricedKindOf(request);
     return {
-      ...inputTokenBounds(recordText(request)),
+      ...counted,
       maxOutputTokens: imageTokens(undefined, undefined),
       choices: count,
       images: [{ size, count }],

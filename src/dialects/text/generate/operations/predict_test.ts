@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { priceOf } from "../../../../../tests/support/operation_request.ts";
+import { boundOfRequest, priceOf } from "../../../../../tests/support/operation_request.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import { predict } from "./predict.ts";
 import { forVendor, readOperation } from "../../../kernel/operation_request.ts";
@@ -20,13 +20,17 @@ Deno.test("tag lines of the prompt are read and cut; all else goes on as it is",
 
 Deno.test("set aside is what the vendor may draw: four where nobody says how many", () => {
   const counts = ([undefined, 2, "3", 0, "many", 1.5] as unknown[]).map((sampleCount) => {
-    const bound = predict.bound(
+    const bound = boundOfRequest(
+      predict,
       requestOf({ instances: [{ prompt: "x" }], parameters: { sampleCount } }),
     );
     return bound.images![0]!.count;
   });
   assert.deepEqual(counts, [4, 2, 3, 4, 4, 4]);
-  const two = predict.bound(requestOf({ instances: [{}, {}], parameters: { imageSize: "2K" } }));
+  const two = boundOfRequest(
+    predict,
+    requestOf({ instances: [{}, {}], parameters: { imageSize: "2K" } }),
+  );
   assert.deepEqual(two.images, [{ size: "2K", count: 8 }]);
 });
 
