@@ -1,4 +1,5 @@
 import { createGcHint } from "../base/gc_hint.ts";
+import { Turns } from "../base/turns.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { ExportedLines, LineForm, WrittenLines } from "../records/analytics_store.ts";
 import { type Cells, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
@@ -22,12 +23,15 @@ export async function* exportBytes(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const gcHint = createGcHint(gcHintEveryBytes);
   const pieces = new Pieces();
+  const turns = new Turns();
   let rows = 0;
   for await (const chunks of exportChunks(source, work)) {
     for (const chunk of chunks) {
       const full = "text" in chunk ? pieces.addText(chunk.text) : pieces.addBytes(chunk.bytes);
       for (const piece of full) {
         yield piece;
+        // A reader that is fast enough never makes this loop wait.
+        await turns.pause();
         gcHint.addReleased(piece.length);
         onRows(rows);
       }

@@ -53,3 +53,15 @@ Deno.test("cells and written lines make one export, whatever page or piece they 
   assert.deepEqual(JSON.parse((await exported([[line, line]])).text), [{ app: "c" }, { app: "c" }]);
   assert.equal((await exported([])).text, "[\n]\n");
 });
+
+Deno.test("other work runs between the pieces of a large row, however fast they are read", async () => {
+  let turns = 0;
+  const count = () => {
+    turns++;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const { pieces } = await exported([[cellsOf('"'.repeat(8 * 1024 * 1024))]]);
+  clearImmediate(timer);
+  assert.ok(turns > pieces.length / 4, `${turns} turns, ${pieces.length} pieces`);
+});

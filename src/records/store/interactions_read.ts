@@ -14,6 +14,8 @@ import { allWindows, checksCalls, type Window, windowsOf } from "./list_windows.
 
 /** Bytes of payloads that one query may return; a single row's payloads may exceed it. */
 export const heldBytes = 4 * 1024 * 1024;
+/** Bytes of payloads that become cells at once: to quote a truncated one takes 20 ms per MiB. */
+const cellBytes = 512 * 1024;
 /** Rows of a page: of the first page, and the bounds for later ones. */
 const firstRows = 500;
 const minRows = 100;
@@ -40,7 +42,9 @@ export async function* readInteractionCells(
   query: InteractionQuery,
 ): AsyncGenerator<Cell[][]> {
   for await (const rows of readWhole(database, query, exportedArrays)) {
-    yield rows.map((row) => exportedCells(row as unknown as ExportedRow));
+    for (const some of chunks(rows, payloadBytes, cellBytes)) {
+      yield some.map((row) => exportedCells(row as unknown as ExportedRow));
+    }
   }
 }
 
