@@ -19,10 +19,10 @@ export interface SseEvent {
   readonly terminated: boolean;
 }
 
-/** An event exceeds the cap. `before` holds the earlier events of the same chunk. */
+/** An event exceeds a limit. `before` holds the earlier events of the same chunk. */
 export class SseEventTooLargeError extends Error {
-  constructor(readonly maxEventBytes: number, readonly before: readonly SseEvent[]) {
-    super(`A server-sent event is larger than ${maxEventBytes} bytes`);
+  constructor(limit: string, readonly before: readonly SseEvent[]) {
+    super(`A server-sent event has more than ${limit}`);
     this.name = "SseEventTooLargeError";
   }
 }
@@ -42,6 +42,8 @@ export class SseSplitter {
   /** Bytes of an incomplete event, in a buffer that doubles. */
   #carry: Uint8Array = nothing;
   #carryLength = 0;
+  /** Lines since the last event. */
+  #lines = 0;
   /** Whether the line being read has no byte yet. */
   #lineEmpty = true;
   /** The last byte was a CR, which an LF may follow; and it ended a blank line. */
@@ -87,6 +89,7 @@ export class SseSplitter {
         this.#lineEmpty = false;
         break;
       }
+      this.#countLine(events);
       const blank = this.#lineEmpty && end === at;
       this.#lineEmpty = true;
       at = end + 1;
@@ -125,6 +128,7 @@ export class SseSplitter {
       while (byte !== LF && byte !== CR && ++at < length) byte = chunk[at];
       if (at > lineFrom) this.#lineEmpty = false;
       if (at === length) break;
+      this.#countLine(events);
       const blank = this.#lineEmpty;
       this.#lineEmpty = true;
       at++;
@@ -168,7 +172,7 @@ export class SseSplitter {
     terminated = true,
   ): SseEvent {
     if (this.#carryLength + end - start > this.#maxEventBytes) {
-      throw new SseEventTooLargeError(this.#maxEventBytes, before);
+      throw this.#tooLarge(before);
     }
     // Most chunks are exactly one event, which needs no view of its own.
     let bytes = end - start === chunk.length ? chunk : chunk.subarray(start, end);
@@ -181,12 +185,13 @@ export class SseSplitter {
     const from = this.#from;
     this.#from = 0;
     this.#lineEmpty = true;
+    this.#lines = 0;
     return new LazyEvent(bytes, from, terminated);
   }
 
   #keep(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): void {
     const needed = this.#carryLength + end - start;
-    if (needed > this.#maxEventBytes) throw new SseEventTooLargeError(this.#maxEventBytes, before);
+    if (needed > this.#maxEventBytes) throw this.#tooLarge(before);
     if (needed > this.#carry.length) {
       const grown = new Uint8Array(needed * 2);
       grown.set(this.#carry.subarray(0, this.#carryLength));
@@ -194,6 +199,16 @@ export class SseSplitter {
     }
     if (end > start) this.#carry.set(chunk.subarray(start, end), this.#carryLength);
     this.#carryLength = needed;
+  }
+
+  #tooLarge(before: readonly SseEvent[]): SseEventTooLargeError {
+    return new SseEventTooLargeError(`${this.#maxEventBytes} bytes`, before);
+  }
+
+  #countLine(before: readonly SseEvent[]): void {
+    if (++this.#lines > maxEventLines) {
+      throw new SseEventTooLargeError(`${maxEventLines} lines`, before);
+    }
   }
 
   /** Index of the first byte after the part of a BOM that this chunk holds. */
@@ -221,6 +236,9 @@ export class SseSplitter {
 function isSilent(first: number | undefined): boolean {
   return first === LF || first === CR || first === COLON;
 }
+
+/** More lines of an event take too long to read; a vendor writes one or a few. */
+const maxEventLines = 250_000;
 
 const LF = 10;
 const CR = 13;

@@ -108,6 +108,21 @@ Deno.test("an event above the cap is refused, whole or still growing, after thos
   assert.equal(fits.push(encoder.encode("data: 2345\n\n")).length, 1);
 });
 
+Deno.test("an event has at most 250,000 lines, however short they are", () => {
+  for (const line of ["data:\n", "a:b\n", "data:\r", ":\r\n"]) {
+    const splitter = new SseSplitter({ maxEventBytes: 32 * 1024 * 1024 });
+    const chunk = encoder.encode(line.repeat(25_000));
+    for (let count = 0; count < 10; count++) splitter.push(chunk);
+    assert.throws(() => splitter.push(encoder.encode(line.repeat(2))), /more than 250000 lines/);
+  }
+  const events = new SseSplitter({ maxEventBytes: 100 });
+  let count = 0;
+  for (let round = 0; round < 30; round++) {
+    count += events.push(encoder.encode("data: 1\n\n".repeat(10_000))).length;
+  }
+  assert.equal(count, 300_000);
+});
+
 Deno.test("what events say doesn't depend on where the bytes are cut, and their bytes are all the bytes", () => {
   const random = new Random(20261121);
   const pieces = ["data: ", "data:", "data", "event: x", ": note", "id: 1", "\n", "\r", "\r\n"]
