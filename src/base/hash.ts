@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { beginning } from "./characters.ts";
 import { maxNameUnits } from "./json_count.ts";
 import type { Steps } from "./steps.ts";
 import { crc32 as zlibCrc32 } from "node:zlib";
@@ -23,7 +24,20 @@ export function* sha256Steps(data: Uint8Array): Steps<string> {
   return hash.digest("hex");
 }
 
-/** Bytes per step. */
+/** `sha256Hex` in steps, for a long text. */
+export function* sha256TextSteps(text: string): Steps<string> {
+  if (text.length <= hashedBytes) return sha256Hex(text);
+  const hash = createHash("sha256");
+  for (let at = 0; at < text.length;) {
+    if (at > 0) yield;
+    const piece = beginning(text.slice(at, at + hashedBytes), hashedBytes);
+    hash.update(piece);
+    at += piece.length;
+  }
+  return hash.digest("hex");
+}
+
+/** Bytes, or UTF-16 units, per step. */
 const hashedBytes = 1024 * 1024;
 
 /** Compares two texts in a time that reveals nothing about them. */

@@ -24,12 +24,22 @@ export async function idempotent(
 ): Promise<ReplyOutput> {
   const requestId = repeatableId(caller);
   if (requestId === undefined) return { reply: await run() };
-  const { path, signal, trace } = caller;
+  const { path, signal, trace, step } = caller;
   permit?.();
   // Only calls to models, which have `permit`, hold content.
   const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";
   const accountId = caller.principal.account.id;
-  const request = { accountId, method, path, requestId, bodyText, signal, trace, keepsNothing };
+  const request = {
+    accountId,
+    method,
+    path,
+    requestId,
+    bodyText,
+    signal,
+    trace,
+    keepsNothing,
+    step,
+  };
   const asked = query === undefined ? request : { ...request, query };
   return { reply: await idempotency.idempotent(asked, run) };
 }

@@ -1,5 +1,6 @@
 import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Step } from "../base/heavy_work.ts";
 import { within } from "../base/deadline.ts";
 import { orLeft } from "../base/or_left.ts";
 import { tapStream } from "../base/stream_tap.ts";
@@ -11,6 +12,7 @@ import {
   type RepeatableRequest,
   type ReplayId,
   replayIdOf,
+  replayIdSteps,
   type ReplayState,
   type ReplayStore,
   type StoredAnswer,
@@ -31,6 +33,8 @@ export interface IdempotentRequest extends RepeatableRequest {
    * afterwards.
    */
   keepsNothing?: boolean;
+  /** How work on the body runs. */
+  step?: Step | undefined;
 }
 
 /**
@@ -108,7 +112,10 @@ export class Idempotency {
    * one, wait for the store. Throws `idempotency_conflict` when the id is in use for another body.
    */
   async idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply> {
-    const id = replayIdOf(request);
+    const { step } = request;
+    const id = step?.isHeavy
+      ? await step.inSteps(() => replayIdSteps(request))
+      : replayIdOf(request);
     while (!request.signal.aborted) {
       const other = this.#attempts.get(id.key);
       if (!other) {

@@ -1,4 +1,5 @@
-import { sha256Hex } from "../base/hash.ts";
+import { sha256Hex, sha256TextSteps } from "../base/hash.ts";
+import { finish, type Steps } from "../base/steps.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 
 /**
@@ -31,9 +32,15 @@ export interface ReplayId {
  * answer to a request that was not quite this one.
  */
 export function replayIdOf(request: RepeatableRequest): ReplayId {
+  return finish(replayIdSteps(request));
+}
+
+/** The same in steps, for a large body. */
+export function* replayIdSteps(request: RepeatableRequest): Steps<ReplayId> {
   const { accountId, method, path, requestId } = request;
-  const key = hashOf([String(accountId), method, path, requestId]);
-  const fingerprint = hashOf([key, request.query ?? "", request.bodyText]);
+  const key = sha256Hex(joined([String(accountId), method, path, requestId]));
+  const text = joined([key, request.query ?? "", request.bodyText]);
+  const fingerprint = yield* sha256TextSteps(text);
   return { key, fingerprint, accountId };
 }
 
@@ -109,7 +116,7 @@ export interface ReplayStore {
   sweep(): Promise<number>;
 }
 
-/** Hashes the parts with their lengths, so that different lists never make the same text. */
-function hashOf(deps: readonly string[]): string {
-  return sha256Hex(deps.map((part) => `${part.length}:${part}`).join(""));
+/** Joins texts with their lengths, so that different lists never make the same text. */
+function joined(texts: readonly string[]): string {
+  return texts.map((text) => `${text.length}:${text}`).join("");
 }
