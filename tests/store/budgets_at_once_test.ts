@@ -40,6 +40,24 @@ onPostgres("two budgets that are made at the same moment don't exceed an account
   assert.equal((await other.set("in its place", budgetOf(accountId), options))?.id, "in its place");
 });
 
+onPostgres(
+  "a budget that is removed while it is being made was made all the same",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const store = createBudgetStore(database);
+    let reads = 0;
+    const prior = async () => {
+      // The second read follows the transaction that makes the budget.
+      if (++reads === 2) await store.remove("b", {});
+      return 3n;
+    };
+    const made = await store.set("b", budgetOf(accountId), { ...options, prior });
+    assert.deepEqual([made?.id, made?.spentNanos], ["b", 3n]);
+    assert.ok(made?.createdAt instanceof Date);
+    assert.deepEqual(await store.list({ accountId, now }), []);
+  },
+);
+
 onPostgres("two charges of one lease at the same moment draw no more than it has", async (
   database,
   open,

@@ -42,7 +42,8 @@ export function createBudgetStore(database: Database): BudgetStore {
       const stored = readBudget(row);
       if (stored.id === id) await countMissing(database, { budgetId: id, startsAt }, prior);
       const [listed] = await list(database, { id: stored.id, now });
-      return listed;
+      // One that was removed since then was set all the same.
+      return listed ?? { ...stored, createdAt: row.created_at as Date, spentNanos };
     },
     async change(id, limits, { now, audit }) {
       const written = await database.transaction(async (tx) => {
@@ -132,7 +133,7 @@ async function write(
      on conflict (account_id, scope, name, per) where removed_at is null
      do update set limit_nanos = excluded.limit_nanos, raised_nanos = excluded.raised_nanos,
        raised_until = excluded.raised_until, changed_at = clock_timestamp()
-     returning ${columns}`,
+     returning ${columns}, b.created_at`,
     [
       ...[id, accountId, scope.kind, sanitizeText(scope.name), per, limitNanos],
       ...[raised?.nanos ?? null, raised?.until ?? null, budgetLimits.perAccount],
