@@ -264,9 +264,10 @@ export function answerHeaders(contract: Contract, status: string): Record<string
     names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
   const isUnfinished = status === "409" && contract.codes.includes("export_not_ready");
-  if (status === "429" || status === "503" || isUnfinished) names.push("Retry-After");
   const asksVendor = contract.interaction || isCount(contract);
-  if (status === "401" || (asksVendor && vendorStatuses.has(status))) names.push("X-Should-Retry");
+  const isVendors = asksVendor && vendorStatuses.has(status);
+  if (status === "429" || status === "503" || isUnfinished || isVendors) names.push("Retry-After");
+  if (status === "401" || isVendors) names.push("X-Should-Retry");
   if (contract.interaction) names.push("X-Transaction-ID");
   if (asksVendor) names.push("X-Vendor-Request-ID");
   if (good && contract.interaction) {

@@ -37,7 +37,7 @@ Deno.test("calls that are recorded take X-Record, and nothing else does", () => 
   );
 });
 
-Deno.test("X-Should-Retry is there where a vendor's error may carry it, and where a key is refused", () => {
+Deno.test("Retry-After and X-Should-Retry are there where a vendor's error may carry them", () => {
   const asking = new Set(
     allContracts().filter(({ interaction, operationId }) =>
       interaction === true || operationId.startsWith("count")
@@ -50,6 +50,9 @@ Deno.test("X-Should-Retry is there where a vendor's error may carry it, and wher
       const { headers = {} } = response as { headers?: object };
       const expected = asking.has(operationId) ? vendors.includes(status) : status === "401";
       assert.equal("X-Should-Retry" in headers, expected, `${operationId} ${status}`);
+      if (asking.has(operationId) && vendors.includes(status)) {
+        assert.ok("Retry-After" in headers, `${operationId} ${status}`);
+      }
     }
   }
 });
