@@ -428,10 +428,10 @@ async function sendToVendor(
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
     });
   } catch (thrown) {
-    // An aborted try has no entry.
-    if (tries === 0 || !(thrown instanceof Fault)) {
+    // A caller who leaves before the first try, or between two, makes no vendor request.
+    if (tries === 0 && thrown instanceof Fault) {
       const ms = clock.monotonicMs() - begunMs;
-      const attempt = failedAttempt(access, thrown, ms);
+      const attempt = failedAttempt(access, thrown.code, ms);
       budget.attempted(attempt);
       times?.noteTry(timedRequest(access, attempt), ms);
     }
@@ -574,13 +574,13 @@ function timedRequest({ target }: VendorAccess, attempt: VendorAttempt) {
 /** A request that got no answer. */
 function failedAttempt(
   vendorCall: VendorAccess,
-  thrown: unknown,
+  code: Fault["code"],
   ms: number,
 ): VendorAttempt {
   return {
     ...of(vendorCall),
     http_status: null,
-    error_code: thrown instanceof Fault ? thrown.code : null,
+    error_code: code,
     ms: Math.round(ms),
   };
 }
@@ -592,7 +592,8 @@ function of(
 }
 
 /** Returns the error code for a status alone: the body of a retried attempt is not read. */
-function codeOf(vendorCall: VendorAccess, { status }: AttemptLogEntry) {
+function codeOf(vendorCall: VendorAccess, { status, aborted }: AttemptLogEntry) {
+  if (aborted) return null;
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;
   return vendorCall.fault(readVendorError({}, status)).code;

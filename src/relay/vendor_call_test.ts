@@ -61,7 +61,7 @@ function setUp(
       asked.push(sent);
       const outcome = outcomes.shift()!;
       if (typeof outcome !== "number") {
-        if (outcome instanceof UpstreamAborted) sent.onTry?.({ status: 503, ms: 1 });
+        if (outcome instanceof UpstreamAborted) sent.onTry?.({ aborted: true, ms: 1 });
         return Promise.reject(outcome);
       }
       sent.onTry?.({ status: outcome, ms: 1 });
@@ -170,10 +170,10 @@ Deno.test("a request without an answer is an attempt", async () => {
   assert.deepEqual(attempts.map(({ error_code }) => error_code), ["upstream_timeout"]);
 });
 
-Deno.test("a caller who leaves while a request is tried again is an attempt of its own", async () => {
+Deno.test("a vendor request that its caller left is one attempt without a status", async () => {
   const { attempts, post } = setUp([new UpstreamAborted()]);
   await assert.rejects(post(), UpstreamAborted);
-  assert.deepEqual(attempts.map((one) => one.http_status), [503, null]);
+  assert.deepEqual(attempts.map((one) => [one.http_status, one.error_code]), [[null, null]]);
 });
 
 Deno.test("headers that belong to a vendor key go with the caller's own alone", async () => {

@@ -77,10 +77,11 @@ export interface UpstreamAnswer {
   readonly key?: PooledKey;
 }
 
-/** One try: its status, or a short error code, and how long it took. */
+/** One try: its status, or a short error code, or that the caller left, and how long it took. */
 export interface AttemptLogEntry {
   readonly status?: number;
   readonly error?: string;
+  readonly aborted?: true;
   readonly ms: number;
 }
 
@@ -165,8 +166,8 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
   while (true) {
     if (request.signal.aborted) throw new UpstreamAborted();
     if (client.closed) throw new Fault("overloaded", { note: "The client is closed" });
-    const outcome = await tryOnce(client, prepared, log, request.silenceMs);
-    request.onTry?.(log.at(-1)!);
+    const outcome = await tryOnce(client, prepared, log, request.silenceMs)
+      .finally(() => request.onTry?.(log.at(-1)!));
     if (outcome instanceof AttemptFailure && client.closed) throw outcome.fault;
     if (outcome instanceof AttemptFailure && outcome.kind === "stale" && stale < maxStale) {
       stale++;
@@ -252,8 +253,10 @@ async function tryOnce(
     log.push({ status: exchange.status, ms: clock.monotonicMs() - startMs });
     return exchange;
   } catch (thrown) {
-    if (!(thrown instanceof AttemptFailure)) throw thrown;
-    log.push({ error: thrown.code, ms: clock.monotonicMs() - startMs });
+    const ms = clock.monotonicMs() - startMs;
+    const isFailure = thrown instanceof AttemptFailure;
+    log.push(isFailure ? { error: thrown.code, ms } : { aborted: true, ms });
+    if (!isFailure) throw thrown;
     return thrown;
   }
 }

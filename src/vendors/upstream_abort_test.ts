@@ -98,6 +98,27 @@ Deno.test("an abort later hangs up at once, whatever was going on", async (t) =>
   );
 });
 
+Deno.test("a request that is left is reported, and none that was not made", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const caller = new AbortController();
+    const told: unknown[] = [];
+    const call = (signal: AbortSignal) =>
+      post({ signal, onTry: ({ status, aborted }) => told.push(status ?? aborted) });
+    const waiting = call(caller.signal);
+    await (await vendor.next()).answer(503, "busy");
+    await until(() => timers.nextMs === 250);
+    caller.abort();
+    await rejectsAborted(waiting);
+    await rejectsAborted(call(caller.signal));
+    assert.deepEqual(told, [503], "left between two requests, and before the first");
+    const later = new AbortController();
+    const asking = call(later.signal);
+    await vendor.next();
+    later.abort();
+    await rejectsAborted(asking);
+    assert.deepEqual(told, [503, true]);
+  }));
+
 Deno.test("the vendor sees an abort within 100 ms", () =>
   withVendor(async ({ vendor, post }) => {
     const caller = new AbortController();
