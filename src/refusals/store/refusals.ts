@@ -1,5 +1,5 @@
 import type { Database, SqlRow } from "../../database/database.ts";
-import { codeOf, isLockTimeout } from "../../database/postgres/faults.ts";
+import { isLockTimeout } from "../../database/postgres/faults.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { isStoreAway } from "../../shared/fault.ts";
 import {
@@ -23,7 +23,7 @@ export function createRefusalStore(database: Database): RefusalStore {
         await add(database, rows, counts);
         return new Map();
       } catch (thrown) {
-        if (isStoreAway(thrown) && !isLockTimeout(thrown)) throw thrown;
+        if (!isLockTimeout(thrown)) throw thrown;
         return await addApart(database, rows, counts);
       }
     },
@@ -98,9 +98,6 @@ function add(
   });
 }
 
-/** Of a foreign key: a failover has lost the account, so that nobody can read its refusals. */
-const noSuchAccount = "23503";
-
 /**
  * Adds each account's by themselves, until the store is away. Returns the accounts of which nothing
  * was added, and why.
@@ -119,7 +116,6 @@ async function addApart(
       if (away !== undefined) throw away;
       await add(database, rowsOf.get(account) ?? [], countsOf.get(account) ?? []);
     } catch (thrown) {
-      if (codeOf(thrown) === noSuchAccount) continue;
       left.set(account, thrown);
       if (isStoreAway(thrown) && !isLockTimeout(thrown)) away = thrown;
     }
@@ -152,12 +148,19 @@ const sumBySteps = `select ($4::timestamptz[])[width_bucket(hour, $4::timestampt
   ) as hours
   group by 1 order by 1`;
 
+/**
+ * Drops those of accounts that a failover has lost: nobody can read them. A subquery, and no join,
+ * since rows have to be inserted in their order.
+ */
+const ofAccounts = "where account_id = (select a.id from accounts a where a.id = account_id)";
+
 const insertRows = `insert into refusals (account_id, created_at, request_id, http_status, code,
     param, model, api_key_id, endpoint)
   select account_id, created_at, request_id, http_status, code, param, model, api_key_id, endpoint
   from json_to_recordset($1::text::json) as r(account_id bigint, created_at timestamptz,
     request_id text, http_status integer, code text, param text, model text, api_key_id text,
-    endpoint text)`;
+    endpoint text)
+  ${ofAccounts}`;
 
 /** Rows are locked in the order of their key, so that processes don't deadlock. */
 const addCounts = `insert into refusal_counts as c (account_id, created_at, is_call, code,
@@ -165,6 +168,7 @@ const addCounts = `insert into refusal_counts as c (account_id, created_at, is_c
   select account_id, created_at, is_call, code, api_key_id, model, sum(refused)
   from json_to_recordset($1::text::json) as r(account_id bigint, created_at timestamptz,
     is_call boolean, code text, api_key_id text, model text, refused bigint)
+  ${ofAccounts}
   group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
   on conflict (account_id, created_at, is_call, code, api_key_id, model)
     do update set refused = c.refused + excluded.refused`;
