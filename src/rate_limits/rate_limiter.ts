@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { type SetTimer, within } from "../base/deadline.ts";
 import { leaseIdleMs, LeaseQueue, LeaseQueues, renewAfterMs } from "../base/lease_queue.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, isStoreAway } from "../shared/fault.ts";
 import { RateLease } from "./rate_lease.ts";
 import {
   beatMs,
@@ -307,8 +307,11 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
       contact.isDown = false;
       return answer;
     } catch (thrown) {
-      contact.isDown = true;
-      throw thrown instanceof Fault ? thrown : new Fault("store_unavailable", { cause: thrown });
+      const fault = thrown instanceof Fault
+        ? thrown
+        : new Fault("store_unavailable", { cause: thrown });
+      contact.isDown = isStoreAway(fault);
+      throw fault;
     }
   }
 

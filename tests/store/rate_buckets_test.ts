@@ -261,3 +261,18 @@ eachDatabase("each account has a bucket of its own, by its own limits", async (d
   }
   assert.deepEqual(admitted, { small: 40, large: 100 });
 });
+
+eachDatabase(
+  "a key whose account a failover has lost is invalid, and holds up no other account",
+  async (database) => {
+    const account = await freeAccount(database);
+    const clock = new FakeClock();
+    const store = createRateBuckets(database, () => clock.now().getTime());
+    const { limiter } = startProcess("p1", store, clock);
+    await limiter.take(account);
+    await limiter.tick();
+    const lost = { ...account, id: account.id + 1 };
+    await assert.rejects(limiter.take(lost), { code: "invalid_api_key" });
+    assert.equal(await drain([limiter], account), account.burst - 1);
+  },
+);

@@ -5,6 +5,7 @@ import { type LeaseAnswer, type LeaseRequest, leaving, unitsPerToken } from "../
 import type { RateLimits, RateStore } from "../rate_limit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { isLockTimeout } from "../../database/postgres/faults.ts";
+import { Fault } from "../../shared/fault.ts";
 
 /**
  * Max attempts to write a bucket that others keep changing; each one that fails means that another
@@ -101,7 +102,8 @@ async function readRow(
      from accounts a left join rate_buckets b on b.account_id = a.id where a.id = $2`,
     [nowMs, accountId],
   );
-  if (!row) throw new Error(`There is no account ${accountId}`);
+  // A failover has lost it; this process still knows its key.
+  if (!row) throw new Fault("invalid_api_key", { note: `there is no account ${accountId}` });
   return row;
 }
 
