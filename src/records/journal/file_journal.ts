@@ -7,6 +7,7 @@ import { turnEnd, Turns } from "../../base/turns.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { IsErased, Journal, JournalObserver, JournalOptions } from "./journal.ts";
+import { FailureReports } from "./failure_reports.ts";
 import { begunCall, encodeEnd, endedCalls, recordOf } from "./calls.ts";
 import { removeReplayed, type Replayed, replayFiles, type WriteReplayed } from "./recovery.ts";
 import {
@@ -63,7 +64,7 @@ export class FileJournal implements Journal {
   #unwritten: PendingEnd[] = [];
   /** The failed end records were written again, but are not synced yet. */
   #isConfirming = false;
-  #isFailing = false;
+  readonly #failures: FailureReports;
   /** The last append failed, or the file for it could not be created. */
   #lastAppendFailed = false;
   #syncing: Promise<void> | undefined;
@@ -79,6 +80,7 @@ export class FileJournal implements Journal {
     this.#left = left;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#failures = new FailureReports(this.#clock);
     this.#rejected = new RejectedRecords(directory);
     this.#maxBytes = options.maxBytes ?? Infinity;
     // Files are removed as a whole: a small journal has smaller files.
@@ -517,8 +519,7 @@ export class FileJournal implements Journal {
   #failed(thrown: unknown): void {
     // Syncing lets finished files be removed, which frees space.
     this.#startSync();
-    if (!this.#isFailing) this.#observer?.failing(messageOf(thrown));
-    this.#isFailing = true;
+    this.#failures.failed(messageOf(thrown), this.#observer);
   }
 
   #startSync(): void {
@@ -538,9 +539,8 @@ export class FileJournal implements Journal {
       try {
         await this.#sync();
         for (const { resolve } of group) resolve();
-        if (this.#isFailing && this.#unwritten.length === 0 && !this.#lastAppendFailed) {
-          this.#observer?.mended();
-          this.#isFailing = false;
+        if (this.#unwritten.length === 0 && !this.#lastAppendFailed) {
+          this.#failures.mended(this.#observer);
         }
         this.#isConfirming = false;
       } catch (thrown) {

@@ -89,9 +89,9 @@ export type IsErased = (call: SelectableCall) => boolean;
 export interface JournalObserver {
   /** An fsync took this long. */
   synced(seconds: number): void;
-  /** Writes fail: no call can begin. */
+  /** Writes fail: no call can begin. Called twice a minute at most. */
   failing(reason: string): void;
-  /** Writes work again. */
+  /** Writes that were reported as failing work again. */
   mended(): void;
   /** Records that memory doesn't have can't be read back; their file stays for the next start. */
   lost(records: number): void;
