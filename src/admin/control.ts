@@ -74,7 +74,16 @@ export async function callExport(
 ): Promise<AsyncIterable<ExportEvent> | undefined> {
   const input = withTotal ? withTotalInput : "";
   const answer = await send(dataDir, exportPath, { argv, input });
-  return answer && decodeFrames(answer);
+  return answer && decodeFrames(untilCut(answer));
+}
+
+/** Ends where the connection breaks: `decodeFrames` misses the last frame and says so. */
+async function* untilCut(answer: Answer): AsyncGenerator<Uint8Array> {
+  try {
+    yield* answer;
+  } catch {
+    // The server has been killed.
+  }
 }
 
 /**
@@ -88,8 +97,12 @@ export async function callControl(
   input = "",
 ): Promise<CommandResult | undefined> {
   const answer = await send(dataDir, "/", { argv, input });
-  return answer &&
-    await json(answer).catch(() => Promise.reject(unanswered(dataDir))) as CommandResult;
+  if (!answer) return undefined;
+  try {
+    return await json(answer) as CommandResult;
+  } catch {
+    throw unanswered(dataDir);
+  }
 }
 
 async function send(dataDir: string, path: string, sent: Sent): Promise<Answer | undefined> {
@@ -119,9 +132,8 @@ type Answer = AsyncIterable<Uint8Array>;
 
 function unanswered(dataDir: string): Error {
   return new Error(
-    "The server ended before it answered, so this command may have been carried out or not: " +
-      "look before you repeat it. If no server was running, " +
-      `remove ${dataDir}/${controlFile} and repeat it.`,
+    "The server ended before it answered. It may have carried out this command: check that before " +
+      `you repeat it. If no server was running, remove ${dataDir}/${controlFile} and repeat it.`,
   );
 }
 

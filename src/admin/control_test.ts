@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { callControl } from "./control.ts";
+import { callControl, callExport } from "./control.ts";
 
 /** Connects a data directory to a listener in the place of a server; returns how often it was asked. */
 async function serverThat(
@@ -45,13 +45,26 @@ for (const [when, answered] of [["before", ""], ["within", half]] as const) {
       async (dataDir) => {
         await assert.rejects(
           () => callControl(dataDir, grant),
-          /^Error: The server ended before it answered, .* look before you repeat it/,
+          /^Error: The server ended before it answered. .* check that before you repeat it/,
         );
       },
     );
     assert.equal(asked, 1);
   });
 }
+
+Deno.test("an export during which the server is killed says so", async () => {
+  await serverThat(
+    (connection) => connection.write(new TextEncoder().encode(half)),
+    async (dataDir) => {
+      const events = await callExport(dataDir, ["export"], false);
+      await assert.rejects(
+        Array.fromAsync(events!),
+        /^Error: The server ended before the export did/,
+      );
+    },
+  );
+});
 
 Deno.test("a control file that a killed server has left means that there is none", async () => {
   let left = "";
