@@ -134,8 +134,8 @@ const countedUnits = 64 * 1024;
 /** A slice of about `units`, which never ends between the halves of a surrogate pair. */
 function sliceOf(text: string, from: number, units: number): string {
   if (from === 0 && text.length <= units) return text;
-  const isHalf = (text.charCodeAt(from + units - 1) & 0xfc00) === 0xd800;
-  return text.slice(from, from + units + (isHalf ? 1 : 0));
+  const isSecondHalf = (text.charCodeAt(from + units) & 0xfc00) === 0xdc00;
+  return text.slice(from, from + units + (isSecondHalf ? 1 : 0));
 }
 
 /** Yields a record's bytes, as many as fit into `room` at a time. */

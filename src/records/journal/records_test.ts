@@ -64,6 +64,15 @@ Deno.test("a record has the same bytes in one piece and in many", () => {
   }
 });
 
+Deno.test("the length is right wherever halves of surrogate pairs are counted apart", () => {
+  const room = createRoom();
+  for (let before = 65_533; before <= 65_537; before++) {
+    for (const marks of ["\ud83d😀", "\ude00😀", "\ud83d\ud83d😀", "😀😀", "\ud83d"]) {
+      encoded({ ...recordsOf("x".repeat(before) + marks + "€".repeat(9))[0]!, media: [] }, room);
+    }
+  }
+});
+
 Deno.test("a large record is counted, summed up and written in steps", () => {
   const text = "€".repeat(1_000_000);
   const media = [new Uint8Array(1_000_000)];
