@@ -387,14 +387,16 @@ Deno.test("comments that come before the first event go out with it", async () =
 
 Deno.test("a call that the journal does not take asks no vendor and holds nothing", async () => {
   const asked: boolean[] = [];
-  const refuse = () => {
-    throw new Fault("overloaded");
-  };
-  const { reply, rows, settled, streams } = await run(
+  const begun = Promise.withResolvers<void>();
+  const ended = run(
     [{ ...first, execute: failing("upstream_overloaded", asked) }],
     undefined,
-    { journal: { begin: refuse, end: () => Promise.resolve() } },
+    { journal: { begin: () => begun.promise, end: () => Promise.resolve() } },
   );
+  // Nor does it while the beginning is written.
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  begun.reject(new Fault("overloaded"));
+  const { reply, rows, settled, streams } = await ended;
   assert.equal((reply as Fault).code, "overloaded");
   assert.deepEqual([asked, rows, settled, streams], [[], [], [0n], 0]);
 });
