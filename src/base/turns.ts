@@ -30,7 +30,8 @@ export class Turns {
     for (;;) {
       const step = steps.next();
       if (step.done) return step.value;
-      await this.pause();
+      const pause = this.pause();
+      if (pause) await pause;
     }
   }
 

@@ -6,6 +6,7 @@ import {
   type JournalOptions,
   openJournal,
 } from "../../src/records/journal/journal.ts";
+import { FakeClock } from "../../src/base/clock.ts";
 import { turnEnd } from "../../src/base/turns.ts";
 import { sha256Hex } from "../../src/base/hash.ts";
 import type { Fault } from "../../src/shared/fault.ts";
@@ -117,7 +118,7 @@ Deno.test("calls begin and end between the pieces, and a kill there loses none o
   });
 });
 
-Deno.test("a deletion and a stop wait until a beginning is written", async () => {
+Deno.test("a deletion and a stop wait until a beginning is written, and none is after the stop", async () => {
   for (const isErased of [false, true]) {
     await withFolder(async (folder) => {
       // So many pieces that a rewrite which doesn't wait is over before them.
@@ -137,7 +138,37 @@ Deno.test("a deletion and a stop wait until a beginning is written", async () =>
     const writing = journal.begin(large);
     await journal.close();
     await writing;
+    const late = { ...large, transactionId: "late" };
+    await assert.rejects(async () => await journal.begin(late), { code: "overloaded" });
     assert.equal((await afterCrash(folder)).found.length, 1);
+  });
+});
+
+Deno.test("beginnings that take less than a turn share files, although they come at once", async () => {
+  await withFolder(async (folder) => {
+    const journal = await open(folder, { clock: new FakeClock() });
+    const ids = Array.from({ length: 30 }, (_, n) => `call-${n}`);
+    const requestText = JSON.stringify("x".repeat(400_000));
+    await Promise.all(
+      ids.map((id) => journal.begin(interaction(1, id, { status: "interrupted", requestText }))),
+    );
+    // 12 MB in files of 4 MB.
+    assert.equal(journal.segments, 3);
+    await journal.close();
+  });
+});
+
+Deno.test("beginnings that come at once can't fill more of the journal than one after the other", async () => {
+  await withFolder(async (folder) => {
+    const journal = await open(folder, { maxBytes: 32 * 1024 * 1024 });
+    const calls = Array.from({ length: 20 }, (_, n) => ({ ...large, transactionId: `call-${n}` }));
+    const begun = await Promise.allSettled(calls.map(async (call) => await journal.begin(call)));
+    const refusals = begun.filter((one) => one.status === "rejected");
+    for (const { reason } of refusals) assert.equal(reason.code, "rate_limit_exceeded");
+    // 2.4 MB each, up to half of the journal.
+    assert.equal(begun.length - refusals.length, 7);
+    await journal.begin(interaction(1, "another's", { status: "interrupted" }));
+    await journal.close();
   });
 });
 

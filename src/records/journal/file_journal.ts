@@ -123,11 +123,13 @@ export class FileJournal implements Journal {
   begin(interaction: SettledCall): void | Promise<void> {
     this.#admitFor(interaction);
     const record = recordOf("begin", interaction);
-    if (recordUnits(record) >= this.#largeBytes) return this.#beginInPieces(interaction, record);
+    if (recordUnits(record) >= this.#largeBytes) {
+      return new Turns(this.#clock, turnMs).finish(this.#beginSteps(interaction, record));
+    }
     const encoded = finish(encodeRecord(record, this.#room));
     const segment = this.#orRefuse(() => this.#append(encoded));
     segment.open++;
-    this.#begun(interaction, segment, encoded.length);
+    this.#openCalls.begin(interaction, segment, encoded.length);
   }
 
   #admitFor({ accountId }: SettledCall): void {
@@ -139,39 +141,27 @@ export class FileJournal implements Journal {
     });
   }
 
-  #begun(interaction: SettledCall, segment: Segment, bytes: number): void {
-    const { transactionId, accountId, createdAt, sessionId, userId } = interaction;
-    const { requestText: request, media } = interaction;
-    const selectable = { transactionId, accountId, createdAt, sessionId, userId };
-    this.#openCalls.set(transactionId, { segment, accountId, bytes, request, selectable, media });
-  }
-
   /** Writes a large begin record while other calls go on, whose records go to the next file. */
-  async #beginInPieces(interaction: SettledCall, record: JournalRecord): Promise<void> {
+  *#beginSteps(interaction: SettledCall, record: JournalRecord): Steps<void> {
     const segment = this.#orRefuse(() => this.#writable());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    segment.writing = promise;
     segment.open++;
-    const written = new Turns(this.#clock, turnMs)
-      .finish(this.#beginSteps(interaction, record, segment))
-      .finally(() => segment.writing = undefined);
-    segment.writing = written.catch(() => void segment.open--);
-    await written;
-  }
-
-  *#beginSteps(interaction: SettledCall, record: JournalRecord, segment: Segment): Steps<void> {
-    const encoded = yield* encodeRecord(record, this.#room);
-    // Other calls may have filled the journal meanwhile.
-    this.#admitFor(interaction);
-    const { length } = encoded;
-    this.#bytes += length;
     try {
-      yield* segment.appendSteps(encoded);
+      const encoded = yield* encodeRecord(record, this.#room);
+      // Other calls may have filled the journal meanwhile; those from now on count this one.
+      this.#admitFor(interaction);
+      this.#openCalls.begin(interaction, segment, encoded.length);
+      yield* this.#appendSteps(encoded, segment);
     } catch (thrown) {
-      this.#bytes -= length;
-      this.#lastAppendFailed = true;
-      throw this.#refusal(thrown);
+      this.#openCalls.delete(interaction.transactionId);
+      segment.open--;
+      throw thrown instanceof Fault ? thrown : this.#refusal(thrown);
+    } finally {
+      // Not a turn later: the next record would go to another file.
+      segment.writing = undefined;
+      resolve();
     }
-    this.#lastAppendFailed = false;
-    this.#begun(interaction, segment, length);
   }
 
   #orRefuse<T>(write: () => T): T {
@@ -348,14 +338,21 @@ export class FileJournal implements Journal {
     segment.open = Infinity;
   }
 
-  #append(record: EncodedRecord, to?: Segment): Segment {
-    if (this.#closed) throw new Error("the journal is closed");
-    this.#lastAppendFailed = true;
-    const segment = to ?? this.#writable();
-    segment.append(record);
-    this.#lastAppendFailed = false;
+  #append(record: EncodedRecord, to = this.#writable()): Segment {
+    finish(this.#appendSteps(record, to));
+    return to;
+  }
+
+  *#appendSteps(record: EncodedRecord, segment: Segment): Steps<void> {
     this.#bytes += record.length;
-    return segment;
+    try {
+      yield* segment.appendSteps(record);
+      this.#lastAppendFailed = false;
+    } catch (thrown) {
+      this.#lastAppendFailed = true;
+      this.#bytes -= record.length;
+      throw thrown;
+    }
   }
 
   #appendEnd(ended: PendingEnd): void {
@@ -397,7 +394,8 @@ export class FileJournal implements Journal {
     const largeBytes = Math.min(this.#largeBytes, this.#segmentBytes / 2);
     if (openCall?.request === undefined || openCall.bytes < largeBytes) return this.#writable();
     const { segment } = openCall;
-    return segment.isWritable && this.#spilled.mayEndIn(segment) ? segment : this.#writable();
+    const isPossible = !this.#closed && segment.isWritable && this.#spilled.mayEndIn(segment);
+    return isPossible ? segment : this.#writable();
   }
 
   #spillAt(ended: PendingEnd, segment: Segment): void {
@@ -407,11 +405,14 @@ export class FileJournal implements Journal {
   }
 
   #writable(): Segment {
+    if (this.#closed) throw new Error("the journal is closed");
     const last = this.#segments.at(-1);
     if (last && last.bytes < this.#segmentBytes && last.isWritable) return last;
-    this.#lastAppendFailed = true;
     const name = `${String(this.#next++).padStart(12, "0")}.journal`;
+    const before = this.#lastAppendFailed;
+    this.#lastAppendFailed = true;
     const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
+    this.#lastAppendFailed = before;
     this.#segments.push(segment);
     return segment;
   }

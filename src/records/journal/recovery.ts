@@ -13,7 +13,7 @@ export interface Unreadable {
   /** Name of the file that they were saved in. */
   savedAs: string;
   bytes: number;
-  /** The bytes are at the end of the file: a crash of the machine cut off a record. */
+  /** The bytes are at the end of the file: a crash, or a kill, cut off a record. */
   isTorn: boolean;
 }
 

@@ -62,11 +62,7 @@ export class Segment {
     return this.isDirty || this.#syncs > 0;
   }
 
-  append(record: EncodedRecord): void {
-    finish(this.appendSteps(record));
-  }
-
-  /** The same with a step for each piece. Nothing else may be appended before the last one. */
+  /** Appends a record with a step for each piece. Nothing else may be appended before the last. */
   *appendSteps({ length, pieces }: EncodedRecord): Steps<void> {
     let isWhole = false;
     try {

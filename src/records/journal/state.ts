@@ -60,6 +60,14 @@ export class OpenCalls {
     return this.#calls.get(id);
   }
 
+  /** Adds a call in flight, whose begin record has this many bytes. */
+  begin(interaction: SettledCall, segment: Segment, bytes: number): void {
+    const { transactionId, accountId, createdAt, sessionId, userId } = interaction;
+    const { requestText: request, media } = interaction;
+    const selectable = { transactionId, accountId, createdAt, sessionId, userId };
+    this.set(transactionId, { segment, accountId, bytes, request, selectable, media });
+  }
+
   set(id: string, call: OpenCall): void {
     this.delete(id);
     this.#calls.set(id, call);
