@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
+import { damagedNames, segmentNames } from "../../src/records/journal/files.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import type { Unreadable } from "../../src/records/journal/recovery.ts";
 import { Random } from "../support/random.ts";
@@ -157,6 +158,32 @@ Deno.test("an incomplete record is reported as such, with and without zeros afte
       assert.ok(told[0]!.isTorn);
       assert.equal(told[0]!.bytes, torn.length - calls.at(-1)!.begunTo);
     }
+  }));
+
+Deno.test("unreadable bytes stay when a later start finds others", () =>
+  withFolder(async (folder) => {
+    const moved = "999999999999.journal.damaged";
+    await Deno.writeTextFile(`${folder}/${moved}`, "another folder's");
+    for (const noise of ["first", "second"]) {
+      const journal = await openJournal(folder, always);
+      journal.begin(begun("call"));
+      await journal.close();
+      const [name] = await segmentNames(folder);
+      await Deno.writeTextFile(`${folder}/${name}`, noise, { append: true });
+      const next = await openJournal(folder, always);
+      await next.replay(() => Promise.resolve());
+      await next.close();
+    }
+    assert.deepEqual(
+      (await damagedNames(folder)).map((
+        name,
+      ) => [name, Deno.readTextFileSync(`${folder}/${name}`)]),
+      [
+        ["000000000001.journal.damaged", "first"],
+        ["000000000002.journal.damaged", "second"],
+        [moved, "another folder's"],
+      ],
+    );
   }));
 
 Deno.test("a prompt that looks like a record is none, whatever is damaged around it", () =>

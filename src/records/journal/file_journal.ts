@@ -75,7 +75,7 @@ export class FileJournal implements Journal {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
-  constructor(directory: string, left: readonly string[], options: JournalOptions) {
+  constructor(directory: string, left: readonly string[], next: number, options: JournalOptions) {
     this.#directory = directory;
     this.#left = left;
     this.#options = options;
@@ -87,7 +87,7 @@ export class FileJournal implements Journal {
     this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
     this.#room = createRoom(options.pieceBytes);
     this.#largeBytes = 4 * this.#room.length;
-    this.#next = Number(left.at(-1)?.slice(0, 12) ?? 0) + 1;
+    this.#next = next;
     this.#relief = this.#createRelief();
   }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { SelectableCall, SettledCall } from "../../shared/interaction.ts";
 import { FileJournal } from "./file_journal.ts";
-import { removeRewritten, segmentNames } from "./files.ts";
+import { damagedNames, removeRewritten, segmentNames } from "./files.ts";
 import type { RejectedRetention } from "../../erasure/retention.ts";
 import type { Replayed, Unreadable, WriteReplayed } from "./recovery.ts";
 import type { SegmentFile } from "./segment_file.ts";
@@ -115,5 +115,10 @@ export interface JournalOptions {
 export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
   await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
   await removeRewritten(directory);
-  return new FileJournal(directory, await segmentNames(directory), options);
+  const left = await segmentNames(directory);
+  // Unreadable bytes are saved under their file's number, which no later file may have. Those that
+  // `moveAside` brought here have numbers from the other end.
+  const damaged = (await damagedNames(directory)).filter((name) => name < "5");
+  const last = [...left, ...damaged].sort().at(-1);
+  return new FileJournal(directory, left, Number(last?.slice(0, 12) ?? 0) + 1, options);
 }
