@@ -19,7 +19,6 @@ import { readTranscript } from "../records/transcript.ts";
 import { createCostLines } from "../repricing/cost_lines.ts";
 import { modelsOf } from "../routing/route.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
-import type { InteractionQuery, InteractionSummary, ListPosition } from "../shared/interaction.ts";
 import { LabelUsage } from "../usage/label_usage.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { vendorsWithStoredKeys } from "../vendors/stored_keys.ts";
@@ -168,23 +167,6 @@ function createRecordDeps(services: Services): RecordDeps {
 /** How many recent calls are averaged to estimate the tokens of a run's calls. */
 const averagedCalls = 100;
 
-/** Returns the rows of the first page that has any: pages that end early may be empty. */
-async function latestCalls(
-  { page }: Pick<Services["records"]["fairAnalytics"], "page">,
-  select: InteractionQuery,
-): Promise<InteractionSummary[]> {
-  let rows: InteractionSummary[];
-  let after: ListPosition | undefined;
-  do {
-    const found = await page({
-      ...{ ...select, order: "newest", limit: averagedCalls },
-      ...(after && { after }),
-    });
-    ({ rows, next: after } = found);
-  } while (rows.length === 0 && after !== undefined);
-  return rows;
-}
-
 function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
   const { clock, records } = services;
   const { prices } = services.vendors;
@@ -192,13 +174,16 @@ function createEvalEstimate(services: Services): RecordDeps["estimateEval"] {
   return async (accountId, body) => {
     const select = selectionOf(body, accountId);
     await records.flushRecords({ accountId });
-    const [chosen, recent] = await Promise.all([
-      records.fairAnalytics.sample({
-        ...{ ...select, order: "newest", limit: body.limit },
-        ...(select.filters?.endpoint ? {} : { exceptEndpoint: evalEndpoint }),
-      }),
-      latestCalls(records.fairAnalytics, select),
-    ]);
+    const chosen = await records.fairAnalytics.sample({
+      ...{ ...select, order: "newest", limit: body.limit },
+      ...(select.filters?.endpoint ? {} : { exceptEndpoint: evalEndpoint }),
+    });
+    const latest = chosen.at(-1);
+    // From the latest that matches: a page of newer calls could end early, before it.
+    const recent = latest === undefined ? [] : (await records.fairAnalytics.page({
+      ...{ ...select, order: "newest", limit: averagedCalls },
+      end: new Date(latest.createdAt.getTime() + 1),
+    })).rows;
     const counted = recent.flatMap(({ inputTokens: input, outputTokens: output }) =>
       input === null || output === null ? [] : [{ input, output }]
     );
