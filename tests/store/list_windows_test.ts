@@ -156,6 +156,26 @@ eachDatabase("calls of one moment are found, however many more than a window", a
   assert.deepEqual(await found("newest"), ["txn_20", "txn_19", "txn_10"]);
 });
 
+eachDatabase("of several filters, calls are checked that fewest have", async (database) => {
+  const accountId = await newAccount(database);
+  const rows = Array.from({ length: 200 }, (_, n) =>
+    interaction(accountId, `txn_${n}`, {
+      createdAt: new Date(first + n * minute),
+      userId: "everybody",
+      model: n < 100 ? "older" : "newer",
+      app: n < 100 ? null : "new app",
+      flow: n === 3 ? "rare" : null,
+    }));
+  await createAnalyticsStore(database).insert(rows);
+  const pageOf = (filters: Record<string, string[]>) =>
+    listInteractions(database, { accountId, order: "newest", limit: 5, filters }, [40, 40]);
+  const rare = await pageOf({ error_code: ["none"], user_id: ["everybody"], flow: ["rare"] });
+  assert.deepEqual(rare, { rows: [] });
+  // Many calls have one, and as many the other, but none has both.
+  const { rows: both, searchedBackTo } = await pageOf({ model: ["older"], app: ["new app"] });
+  assert.deepEqual([both, searchedBackTo], [[], new Date(first + 81 * minute + 1)]);
+});
+
 eachDatabase("totals, counts, samples and exports are those of a list", async (database) => {
   const accountId = await newAccount(database);
   const random = new Random(seeds(1)[0]!);

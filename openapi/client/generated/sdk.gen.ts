@@ -691,7 +691,7 @@ export const getEval = <ThrowOnError extends boolean = true>(options: Options<Ge
 /**
  * List calls, newest first
  *
- * Cost, usage and labels of recorded calls, without prompts and answers. Every scalar column is a filter: repeat a filter to match any of several values; a call must match all filters. Page with `next_cursor`: new calls do not change later pages. A page may be short or even empty although `next_cursor` says that there are more: with a text search (`q`), and where few of very many calls match filters without an index, such as `error_code`.
+ * Cost, usage and labels of recorded calls, without prompts and answers. Every scalar column is a filter: repeat a filter to match any of several values; a call must match all filters. Page with `next_cursor`: new calls do not change later pages. A page may be short or even empty although `next_cursor` says that there are more: with a text search (`q`), and where few of very many calls match several filters, or one without an index, such as `error_code`.
  *
  * Scope: `interactions`.
  */

@@ -9,6 +9,7 @@ import { type ColumnName, fieldOfColumn } from "../columns.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import {
   addFilters,
+  type IndexedFilter,
   indexedFilters,
   maxSelects,
   partialIndexCondition,
@@ -19,7 +20,7 @@ type Filters = InteractionQuery["filters"];
 /** Columns of which few calls share a value. */
 const nearlyUnique: readonly ColumnName[] = ["request_id", "transaction_id", "created_at"];
 
-/** Whether a condition has no index, so that calls are read to check it, however few match. */
+/** Whether no single index has just the calls that match, so that others are read, too. */
 export function checksCalls(
   { filters = {}, costNanos, latencyMs }: Pick<
     InteractionListQuery,
@@ -27,9 +28,9 @@ export function checksCalls(
   >,
 ): boolean {
   if (findsFew(filters)) return false;
-  const served = new Set<string>(indexedFilters(filters).map(({ column }) => column));
-  return costNanos !== undefined || latencyMs !== undefined ||
-    Object.keys(filters).some((column) => !served.has(column));
+  const columns = Object.keys(filters);
+  return costNanos !== undefined || latencyMs !== undefined || columns.length > 1 ||
+    indexedFilters(filters).length < columns.length;
 }
 
 /** Whether at most a few calls match: of a column that only other tables have, none. */
@@ -76,9 +77,11 @@ export async function* windowsOf<Query extends WindowQuery>(
 ): AsyncGenerator<Window<Query>> {
   if (findsFew(query.filters)) return yield { query, isEmpty: false };
   const [bound, others] = query.order === "newest" ? ["start", "end"] : ["end", "start"];
+  let filters = indexedFilters(query.filters).filter(({ wanted }) => wanted.length <= maxSelects);
   let rest = query;
   for (const size of sizes) {
-    const { end, isEmpty } = await checkCalls(database, rest, size, options);
+    const { end, isEmpty, filter } = await checkSparsest(database, rest, size, filters, options);
+    if (filter) filters = [filter];
     if (end === undefined) return yield { query: rest, isEmpty };
     yield {
       ...{ query: { ...rest, [bound]: end }, isEmpty },
@@ -88,18 +91,44 @@ export async function* windowsOf<Query extends WindowQuery>(
   }
 }
 
-/**
- * Checks the next calls of a list, of those that an index returns for one of its filters. Returns
- * whether none matches, and the time at which they end (newest first: begin); undefined if there are
- * no more calls.
- */
+interface Checked {
+  /** None of the calls matches. */
+  readonly isEmpty: boolean;
+  /** The time at which they end (newest first: begin); undefined if there are no more. */
+  readonly end?: Date;
+  /** The filter whose index returned them. */
+  readonly filter?: IndexedFilter | undefined;
+}
+
+/** Checks the next calls by the index of each filter; returns the check that reached furthest. */
+async function checkSparsest(
+  database: Queryable,
+  query: WindowQuery,
+  size: number,
+  filters: readonly IndexedFilter[],
+  options: QueryOptions,
+): Promise<Checked> {
+  const [first, ...others] = filters;
+  let furthest = await checkCalls(database, query, size, first, options);
+  for (const filter of others) {
+    if (furthest.end === undefined) break;
+    const checked = await checkCalls(database, query, size, filter, options);
+    const isFurther = checked.end === undefined ||
+      (query.order === "newest" ? checked.end < furthest.end : checked.end > furthest.end);
+    if (isFurther) furthest = checked;
+  }
+  return furthest;
+}
+
+/** Checks the next calls of a list, of those that an index returns for one of its filters, if any. */
 async function checkCalls(
   database: Queryable,
   query: WindowQuery,
   size: number,
+  filter: IndexedFilter | undefined,
   options: QueryOptions,
-): Promise<{ end?: Date; isEmpty: boolean }> {
-  const { start, end, filters, order, after } = query;
+): Promise<Checked> {
+  const { start, end, order, after } = query;
   const isNewest = order === "newest";
   const direction = isNewest ? "desc" : "asc";
   const { conditions, values } = interactionConditions(query);
@@ -109,7 +138,6 @@ async function checkCalls(
   if (start) from.push(`i.created_at >= ${bind(start)}`);
   if (end) from.push(`i.created_at < ${bind(end)}`);
   if (after) from.push(`i.created_at ${isNewest ? "<=" : ">="} ${bind(after.createdAt)}`);
-  const filter = indexedFilters(filters).find(({ wanted }) => wanted.length <= maxSelects);
   // The calls of a value lie further apart.
   const limit = filter ? Math.ceil(size / 4 / filter.wanted.length) : size;
   const check = (orderBy: string) =>
@@ -140,12 +168,14 @@ async function checkCalls(
   );
   const isEmpty = row!.matches === false;
   const at = row!.at as Date | null;
-  if (at === null) return { isEmpty };
+  if (at === null) return { isEmpty, filter };
   // Other calls of the last one's time may not have been checked: they are in the next window, unless
   // this one would be empty.
   const beyond = new Date(at.getTime() + 1);
   const [bound, other] = isNewest ? [beyond, at] : [at, beyond];
-  return isWithin(bound, query) ? { end: bound, isEmpty } : { end: other, isEmpty: false };
+  return isWithin(bound, query)
+    ? { end: bound, isEmpty, filter }
+    : { end: other, isEmpty: false, filter };
 }
 
 /** Whether a window that ends at a time has room for calls. */
