@@ -285,7 +285,8 @@ export class Http1Connection {
     const isDue = resting.count(tookMs, this.#readMs);
     const isResting = this.#handler !== undefined && (isFast || isDue);
     if (isResting) resting.add(this, tookMs);
-    this.#isStopped = isResting || this.#isPausing;
+    // The runtime may hand over more after it was told to stop: only `readOn` makes it read again.
+    this.#isStopped ||= isResting || this.#isPausing;
     return !this.#isStopped;
   }
 

@@ -1,11 +1,12 @@
 import assert from "@std/assert";
 import net from "node:net";
+import { Duplex } from "node:stream";
 import tls from "node:tls";
 import { Random } from "../../../tests/support/random.ts";
 import { within } from "../../base/deadline.ts";
 import { pause } from "../../../tests/support/raw_connection.ts";
 import { testCertificate, testCertificateKey } from "../../../tests/support/service_certificate.ts";
-import { ConnectionClosed, createConnector } from "./connect.ts";
+import { ConnectionClosed, createConnector, type ReadPiece } from "./connect.ts";
 import { Http1Connection, type RequestHandler } from "./http1_connection.ts";
 
 Deno.test("what a vendor sends faster than is worth a turn each is read together", async () => {
@@ -251,6 +252,36 @@ Deno.test("a connection whose TLS fails amid an answer is over", async () => {
   const failing = assert.rejects(answerPieces(connection, spoil));
   assert.notEqual(await within(5_000, failing, "still open"), "still open");
   assert.equal(connection.isOpen, false);
+});
+
+Deno.test("bytes that the runtime hands over although reading was stopped don't leave it stopped", async () => {
+  const resumed = Promise.withResolvers<void>();
+  const stream = new Duplex({ read() {}, write: (_bytes, _encoding, done) => done() });
+  const socket = Object.assign(stream, {
+    resume: () => resumed.resolve(),
+  }) as unknown as net.Socket;
+  const taking = Promise.withResolvers<ReadPiece>();
+  const connection = new Http1Connection({
+    target: { protocol: "http:", host: "vendor", hostname: "vendor", port: "" },
+    connector(_target, read, done) {
+      queueMicrotask(() => done(null, socket));
+      taking.resolve(read);
+      return socket;
+    },
+    gone: () => {},
+  });
+  let length = 0;
+  ask(connection, (piece) => length += piece.length, { end: () => {}, error: () => {} });
+  const read = await taking.promise;
+  await pause(0);
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  read(bytes(chunked));
+  let small = 1;
+  while (read(bytes("1\r\na\r\n"))) small++;
+  assert.equal(read(bytes(`2710\r\n${"a".repeat(10_000)}\r\n`)), false);
+  assert.equal(length, small + 10_000);
+  assert.notEqual(await within(1_000, resumed.promise, "unread"), "unread");
+  connection.destroy();
 });
 
 /** Passes connections on to a port of this machine. */
