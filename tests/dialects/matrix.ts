@@ -99,7 +99,8 @@ export function checkCuts(
     checkEnding(passage, relayStream(passage, cut, "broken"), terminated, `${place}, broken`);
     // Of several choices the vendor may give fewer: only its end says so.
     if (passage.choices !== undefined && passage.choices > 1) continue;
-    checkEnding(passage, relayStream(passage, cut, "silent"), true, `${place}, silent`);
+    const ends = terminated || passage.vendor !== "generate";
+    checkEnding(passage, relayStream(passage, cut, "silent"), ends, `${place}, silent`);
   }
   return places.length * 3;
 }

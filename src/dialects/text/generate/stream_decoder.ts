@@ -27,11 +27,11 @@ class GenerateStreamDecoder implements StreamDecoder {
   }
 
   get mayBeWhole(): boolean {
-    return this.#hasUsage && this.mayEnd;
+    return !this.#failed && this.#hasUsage && this.#reader.hasEnded(this.#asked);
   }
 
   get mayEnd(): boolean {
-    return !this.#failed && this.#reader.hasEnded(this.#asked);
+    return this.mayBeWhole && !this.#reader.mayRepeatReasons;
   }
 
   decode(event: SseEvent): DecodedEvent {

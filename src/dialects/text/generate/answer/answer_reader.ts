@@ -57,6 +57,12 @@ export class AnswerReader {
     return true;
   }
 
+  /** See `CandidateReader.mayRepeatReason`. */
+  get mayRepeatReasons(): boolean {
+    for (const { mayRepeatReason } of this.#candidates.values()) if (mayRepeatReason) return true;
+    return false;
+  }
+
   /** Closes every candidate. A whole answer has ended, even if the vendor omits the reason. */
   close(events: CanonicalEvent[], isWhole: boolean): void {
     this.#own.report("generate", events);

@@ -28,6 +28,11 @@ interface OpenCall {
  * some servers repeat `finishReason` in each element, and function calls decide what STOP means.
  */
 export class CandidateReader {
+  /**
+   * Whether another element may follow the one with a finish reason: the first element had one, or
+   * one has followed.
+   */
+  mayRepeatReason = true;
   readonly #choice: number;
   readonly #blocks: BlockEvents;
   #text: OpenText | undefined;
@@ -54,6 +59,7 @@ export class CandidateReader {
 
   /** Reads one entry of an element's `candidates`. */
   read(candidate: JsonRecord, events: CanonicalEvent[]): void {
+    if (this.finished) this.mayRepeatReason = true;
     for (const key of ["groundingMetadata", "citationMetadata"]) {
       if (isRecord(candidate[key])) this.#grounded = { ...this.#grounded, [key]: candidate[key] };
     }
@@ -70,6 +76,7 @@ export class CandidateReader {
       this.#blocks.delta(this.#text.block, "", events, logprobs);
     }
     this.#finishReason = asString(candidate.finishReason) ?? this.#finishReason;
+    if (!this.finished) this.mayRepeatReason = false;
     if (this.#isInvalid()) this.#invalid(asString(candidate.finishMessage), events);
   }
 
