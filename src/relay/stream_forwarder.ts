@@ -61,8 +61,8 @@ export interface StreamListener {
    */
   settle(isComplete: boolean): StreamRecord;
   /**
-   * Whether the answer may be complete by now, in a dialect without an event that says so. A caller
-   * that leaves then has not cancelled it, and a connection that breaks then has not truncated it.
+   * Whether the answer may be complete by now, but for an event that says so. A caller that leaves
+   * then has not cancelled it, and a connection that breaks then has not truncated it.
    */
   readonly mayBeWhole?: boolean;
   /** Sent whenever the stream was silent for `afterMs`; absent where nothing may be inserted. */

@@ -1,4 +1,5 @@
 /** Recorded answers as vendors' bytes: where one ends, and what a clean end looks like. */
+import { asRecord, isRecord } from "../../src/dialects/kernel/json.ts";
 import { bytesOf, type Name } from "./translated.ts";
 
 export type Payload = Record<string, unknown>;
@@ -73,11 +74,11 @@ export function progressOf(vendor: Name, payloads: readonly Payload[], asked = 1
         choices.set(index, choices.get(index) === true || ended);
       }
       finished = choices.size >= asked && [...choices.values()].every((ended) => ended);
-      terminated ||= vendor === "generate" && finished && "usageMetadata" in payload;
+      terminated ||= finished && hasUsage(vendor, payload);
     }
     if (vendor === "messages") {
       finished ||= saysStop(payload.delta) || saysStop(payload.message) || type === "message_stop";
-      terminated ||= type === "message_stop";
+      terminated ||= type === "message_stop" || (finished && isRecord(payload.usage));
     }
     if (vendor === "responses") {
       finished ||= /^response\.(completed|incomplete)$/.test(type);
@@ -87,6 +88,12 @@ export function progressOf(vendor: Name, payloads: readonly Payload[], asked = 1
   }
   if (vendor === "chat") progress.push({ finished, terminated: true });
   return progress;
+}
+
+function hasUsage(vendor: "chat" | "generate", { usage, usageMetadata, x_groq }: Payload): boolean {
+  return vendor === "chat"
+    ? isRecord(usage ?? asRecord(x_groq).usage)
+    : usageMetadata !== undefined;
 }
 
 /** Indexes of the choices that a payload speaks of, and whether it ends them. */

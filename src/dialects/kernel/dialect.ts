@@ -463,13 +463,13 @@ export interface UnsignedThinking {
 
 export interface StreamDecoder {
   /**
-   * Whether the events so far may be the whole answer, in a dialect without a final event: there
-   * only the end of the body shows that an answer is complete.
+   * Whether the events so far, usage among them, may be the whole answer: at most the final event is
+   * missing. Absent: an answer without its final event is incomplete.
    */
   readonly mayBeWhole?: boolean;
   /**
-   * Whether an orderly end here completes the answer: only usage and a final event may be missing.
-   * Absent: the final event can't be missing.
+   * Whether all content seems to have come: at most usage and the final event are missing. Absent: an
+   * answer without its final event is incomplete.
    */
   readonly mayEnd?: boolean;
   /** The number that follows the vendor's last one. Absent: the dialect doesn't number its events. */

@@ -28,6 +28,8 @@ class ChatStreamDecoder extends JsonEventDecoder {
   #started = false;
   #failed = false;
   #done = false;
+  /** Usage has come with the last finish reason, or later. */
+  #hasUsage = false;
 
   /** `asked`: how many choices the request asked for. */
   constructor(quirks: DialectQuirks, asked = 1) {
@@ -56,6 +58,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
     if (this.#done) return isUsageAlone(json) ? this.#chunk(json, events) : noEvents;
     if (carriesError(json)) return this.#fail(json);
     return this.#chunk(json, events);
+  }
+
+  get mayBeWhole(): boolean {
+    return this.#hasUsage && this.mayEnd;
   }
 
   get mayEnd(): boolean {
@@ -105,7 +111,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
     }
     // Of several choices, each would report only its own.
     const usage = usageIn(json, this.#quirks, this.#asked === 1 ? choices[0] : undefined);
-    if (usage) events.push(usage);
+    if (usage) {
+      events.push(usage);
+      this.#hasUsage = this.#isComplete();
+    }
     return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };
   }
 

@@ -19,6 +19,8 @@ class MessagesStreamDecoder extends JsonEventDecoder {
   readonly #reader = new AnswerReader();
   #stopped = false;
   #failed = false;
+  /** Usage has come with a `message_delta`. */
+  #hasUsage = false;
 
   constructor() {
     super(isTextDelta);
@@ -40,6 +42,10 @@ class MessagesStreamDecoder extends JsonEventDecoder {
       if (!(thrown instanceof UnreadableBlocks)) throw thrown;
       return this.#fail(unreadableEvent(`The stream can't be followed: ${thrown.message}.`));
     }
+  }
+
+  get mayBeWhole(): boolean {
+    return this.#hasUsage && this.mayEnd;
   }
 
   get mayEnd(): boolean {
@@ -76,6 +82,7 @@ class MessagesStreamDecoder extends JsonEventDecoder {
         reader.own.add(json);
         reader.own.add(delta);
         reader.usage(json.usage, events);
+        this.#hasUsage ||= isRecord(json.usage);
         const reason = asString(delta.stop_reason);
         if (reason !== undefined) reader.finish(reason, delta, events);
         break;
