@@ -47,10 +47,6 @@ export interface StreamListener {
    */
   end(output: StreamOutput): Uint8Array | undefined;
   /**
-   * Called when the vendor's connection broke before its last event. Absent: nothing is held back.
-   */
-  cut?(): void;
-  /**
    * Returns the bytes that tell the caller of a failure; undefined: the connection is broken off
    * instead.
    */
@@ -330,7 +326,6 @@ class StreamForwarder implements StreamOutput {
     // After the last event the answer is complete, whatever the connection does.
     const isWhole = this.#isComplete || this.#deps.listener.mayBeWhole;
     if (isWhole || (fellSilent && this.#mayEnd)) return this.#end();
-    this.#deps.listener.cut?.();
     this.#fail(
       thrown instanceof Fault ? thrown : new Fault("upstream_stream_truncated", { cause: thrown }),
     );

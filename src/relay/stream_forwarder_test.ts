@@ -44,7 +44,6 @@ function setUp({ listener: own, prepareEnd = noWork, ...more }: Setting = {}) {
       output.send(piece);
     },
     end: () => bytesOf("."),
-    cut: () => void did.push("cut"),
     fail: ({ code }) => bytesOf(code),
     settle: (isComplete) => (did.push(isComplete ? "whole" : "part"), {}),
     ...own,
@@ -205,7 +204,7 @@ const breaks: [string, string, unknown, { text: string; status: string; did: str
   ["after the last event", "end", reset, { text: "end.", status: "completed", did: ["whole"] }],
   ["where all may have come", "all", reset, { text: "all.", status: "completed", did: ["whole"] }],
   ["in the middle", "a", reset, {
-    ...{ text: "aupstream_stream_truncated", status: "truncated", did: ["cut", "part"] },
+    ...{ text: "aupstream_stream_truncated", status: "truncated", did: ["part"] },
   }],
   ["in silence, with its finish reason", "finish", silent, {
     ...{ text: "finish.", status: "completed", did: ["whole"] },
@@ -213,7 +212,7 @@ const breaks: [string, string, unknown, { text: string; status: string; did: str
   ["in silence", "a", silent, {
     text: "aupstream_timeout",
     status: "failed",
-    did: ["cut", "part"],
+    did: ["part"],
   }],
 ];
 for (const [when, sent, thrown, expected] of breaks) {

@@ -105,17 +105,13 @@ export class TextStreamListener implements StreamListener {
     throw new Fault("upstream_invalid_response", { note: "a stream without an event" });
   }
 
-  cut(): void {
-    this.#meter.listen(this.#endDecoding().events);
-  }
-
   fail(fault: Fault): Uint8Array {
     return this.#plan.fail(fault, this.#decoder.nextSequence);
   }
 
-  settle(isComplete: boolean): StreamRecord {
-    // A caller that leaves after the last event has the whole answer.
-    if (isComplete && !this.#isDecoded) this.#meter.listen(this.#endDecoding().events);
+  settle(): StreamRecord {
+    // What had come of open blocks was produced, however the answer ends.
+    if (!this.#isDecoded) this.#meter.listen(this.#endDecoding().events);
     return {};
   }
 

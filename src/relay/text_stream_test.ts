@@ -4,6 +4,7 @@ import type { SseEvent } from "../base/sse.ts";
 import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
+import { createStreamDecoder } from "../dialects/text/responses/stream_decoder.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
 import type { StreamOutput } from "./stream_forwarder.ts";
@@ -135,4 +136,29 @@ Deno.test("a large last event without its blank line counts if it is whole", asy
   take(`data: ["${heavy}`);
   await end();
   assert.deepEqual(did, []);
+});
+
+Deno.test("what was written for a vendor's tool is metered, also if the caller leaves amid it", () => {
+  const heard: CanonicalEvent[] = [];
+  const listener = new TextStreamListener({
+    vendorCall: {} as VendorCallContext,
+    meter: { listen: (more) => void heard.push(...more) } as Partial<Meter> as Meter,
+    plan: { forward: (_event, { events }) => ({ events, sent: "" }) } as Partial<
+      StreamPlan
+    > as StreamPlan,
+    ...{ decoder: createStreamDecoder({}), awaitsContent: false },
+  });
+  const piece = { type: "response.apply_patch_call_operation_diff.delta", output_index: 0 };
+  const data = JSON.stringify({ ...piece, item_id: "i-1", delta: "+one" });
+  const output: StreamOutput = {
+    hasBegun: true,
+    begin() {},
+    mayEnd() {},
+    complete() {},
+    send() {},
+  };
+  listener.take(new TextEncoder().encode(`data: ${data}\n\n`), output);
+  listener.settle();
+  const block = heard.find((one) => one.type === "block-start");
+  assert.equal(block?.content.kind, "vendor");
 });
