@@ -10,7 +10,7 @@ import {
   type OperationRequest,
   parsedRecord,
   readOperation,
-  recordText,
+  recordSteps,
   type SentRequest,
 } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
@@ -81,8 +81,8 @@ export async function passOperation(
     models,
     (target) => passedTarget(deps, { caller, operation, request }, target),
   );
-  const fileBytes = request.files.reduce((sum, { content }) => sum + content.length, 0);
-  const record = await stepFor(fileBytes, caller).inSteps(() =>
+  const formBytes = "form" in sent ? sent.form.bytes.length : 0;
+  const record = await stepFor(formBytes, caller).inSteps(() =>
     recorded(request, deps.mediaInlineBytes)
   );
   const text = operation.countedText?.(request) ?? "";
@@ -153,7 +153,7 @@ function* recorded(
     large.set(file, yield* externalizeFile(file.content, file.contentType));
   }
   return {
-    requestText: recordText(request, (file) => large.get(file)?.named),
+    requestText: yield* recordSteps(request, (file) => large.get(file)?.named),
     requestMedia: [...large.values()].map(({ media }) => media),
   };
 }

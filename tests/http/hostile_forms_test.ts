@@ -238,6 +238,19 @@ for (const { name, path = edits, type = multipart, body, status = 400, param, sa
   });
 }
 
+Deno.test("a recording of a known speaker is no text that is too long", async () => {
+  const body = form(
+    field("model", "gpt-4o-transcribe-diarize"),
+    ...[field("known_speaker_names[]", "Ann"), file("file")],
+    field("known_speaker_references[]", `data:audio/wav;base64,${"A".repeat(1_200_000)}`),
+  );
+  const headers = { "content-type": multipart };
+  const answer = await service().fetch(transcriptions, { method: "POST", headers, body });
+  await answer.body?.cancel();
+  const sent = service().simulators.requests("vendor-b").at(-1)!;
+  assert.deepEqual(new Uint8Array(sent.body as Uint8Array), body);
+});
+
 Deno.test("odd names and contents that a form may have go on to the vendor as they are", async () => {
   const body = form(
     part("content-disposition:form-data;name=model", "gpt-image-2"),

@@ -7,7 +7,8 @@ import {
   topLevelMembers,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
-import type { Steps } from "../../base/steps.ts";
+import { finish, type Steps } from "../../base/steps.ts";
+import { writeJson } from "../../base/write_json.ts";
 import { type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { formatPath } from "./fields.ts";
@@ -74,7 +75,9 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
 }
 
 export function modelOf(sent: SentRequest): string {
-  if ("form" in sent) return String(textFields(sent.form.parts).model);
+  if ("form" in sent) {
+    return String(textFields(sent.form.parts.filter(({ name }) => name === "model")).model);
+  }
   return sent.model ?? String((sent.body as JsonRecord).model);
 }
 
@@ -98,18 +101,26 @@ export function formFields(parts: readonly FormPart[]): Record<string, unknown> 
       : textOf(part));
 }
 
-/** Far more than vendors take. The texts are read several times, each time at once. */
-const maxTextBytes = 1024 * 1024;
+/**
+ * More than vendors take. The fields are read several times, each time at once. Data addresses are
+ * such as `known_speaker_references[]`: four recordings of ten seconds each.
+ */
+const maxFieldBytes = { text: 1024 * 1024, "data addresses": 16 * 1024 * 1024 };
 
 function refuseLongTexts(parts: readonly FormPart[]): void {
-  let bytes = 0;
+  const bytes = { text: 0, "data addresses": 0 };
   for (const part of parts) {
     if (isFile(part)) continue;
-    bytes += part.content.length;
-    if (bytes <= maxTextBytes) continue;
-    const most = maxTextBytes.toLocaleString("en-US");
-    throw invalidValue(part.name, `more than ${most} bytes of text in the form's fields`);
+    const kind = repeatable(part.name) && isDataAddress(part) ? "data addresses" : "text";
+    bytes[kind] += part.content.length;
+    if (bytes[kind] <= maxFieldBytes[kind]) continue;
+    const most = maxFieldBytes[kind].toLocaleString("en-US");
+    throw invalidValue(part.name, `more than ${most} bytes of ${kind} in the form's fields`);
   }
+}
+
+function isDataAddress({ content }: FormPart): boolean {
+  return new TextDecoder().decode(content.subarray(0, "data:".length)) === "data:";
 }
 
 /** The request for the vendor: the model replaced, tag lines cut, everything else unchanged. */
@@ -136,15 +147,15 @@ function memberModel(json: JsonObjectText, request: OperationRequest, model: str
 }
 
 /**
- * The request's JSON text for the record; a form's files are written as base64, or as what
- * `written` returns for them.
+ * The request's JSON text for the record, written in steps; a form's files are written as base64,
+ * or as what `written` returns for them.
  */
-export function recordText(
-  { sent }: OperationRequest,
+export function* recordSteps(
+  { sent }: Pick<OperationRequest, "sent">,
   written: (file: FormPart) => unknown = () => undefined,
-): string {
+): Steps<string> {
   if (!("form" in sent)) return sent.text;
-  return JSON.stringify(gather(sent.form.parts, (part) =>
+  return yield* writeJson(gather(sent.form.parts, (part) =>
     isFile(part)
       ? {
         filename: part.filename ?? null,
@@ -152,6 +163,11 @@ export function recordText(
         data: written(part) ?? part.content.toBase64(),
       }
       : textOf(part)));
+}
+
+/** The same at once. */
+export function recordText(request: Pick<OperationRequest, "sent">): string {
+  return finish(recordSteps(request));
 }
 
 /**
