@@ -1,7 +1,7 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
-import { replayIdOf } from "../idempotency/request_fingerprint.ts";
+import { replayIdSteps } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
@@ -254,7 +254,7 @@ export class Background {
       begun: withoutPayload(begun),
     };
     try {
-      const repeatable = repeatableOf(caller, bodyText);
+      const repeatable = await repeatableOf(caller, bodyText);
       const most = maxCallsOf(account, perAccount);
       const stored = await store.create({ ...key, request, answerText, repeatable, most });
       if (stored.repeated) {
@@ -319,12 +319,14 @@ function maxCallsOf({ tier }: Pick<Account, "tier">, perAccount: number): number
   return tier === "free" ? Math.ceil(perAccount / 10) : perAccount;
 }
 
-function repeatableOf(caller: CallContext, bodyText: string) {
+async function repeatableOf(caller: CallContext, bodyText: string) {
   const requestId = repeatableId(caller);
   if (requestId === undefined) return undefined;
   const { path, principal } = caller;
   const accountId = principal.account.id;
-  const { key, fingerprint } = replayIdOf({ accountId, method: "POST", path, requestId, bodyText });
+  const request = { accountId, method: "POST", path, requestId, bodyText };
+  const step = stepFor(bodyText.length, caller);
+  const { key, fingerprint } = await step.inSteps(() => replayIdSteps(request));
   return { requestId: key, requestHash: fingerprint };
 }
 

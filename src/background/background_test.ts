@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { quoteText } from "../base/quoted_json.ts";
-import { finish } from "../base/steps.ts";
+import { finish, type Steps } from "../base/steps.ts";
 import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
 import { dialects } from "../dialects/text/mod.ts";
@@ -19,10 +19,16 @@ function held() {
   return { settled, authorization: { leaseId: "lease", heldNanos: 5n, settle } };
 }
 
+type Create = (call: NewCall) => Promise<{ responseId: string; repeated: boolean }>;
+
+interface NewCall {
+  repeatable?: { requestHash: string };
+}
+
 /** Sends a background request that the store takes in as `create` says; gives what was settled. */
-async function settledBy(create: () => Promise<{ responseId: string; repeated: boolean }>) {
+async function settledBy(create: Create, input = "Hi.", more: object = {}) {
   const { settled, authorization } = held();
-  const body = { model: "openai/gpt-x", input: "Hi.", background: true };
+  const body = { model: "openai/gpt-x", input, background: true };
   const background = new Background({
     store: { create, find: () => Promise.resolve({ state: "queued", answerText: "{}" }) },
     relay: {
@@ -38,7 +44,10 @@ async function settledBy(create: () => Promise<{ responseId: string; repeated: b
   } as never);
   const principal = { account: { id: 1, tier: "pro" }, key: {} };
   const caller = { principal, trace: {}, requestId: "new", path: "/p", header: () => undefined };
-  const request = { dialect: dialects.responses, body, bodyText: JSON.stringify(body), caller };
+  const request = {
+    ...{ dialect: dialects.responses, body, bodyText: JSON.stringify(body) },
+    caller: { ...caller, ...more },
+  };
   await background.send(request as never).catch(() => {});
   return settled;
 }
@@ -59,6 +68,28 @@ Deno.test("what is held for a background call that is not made is free again", a
   runner.add(claim, { authorization, vendorKey: undefined });
   await runner.drain(1000);
   assert.deepEqual(settled, [0n]);
+});
+
+Deno.test("a large request with an id is hashed in its turn", async () => {
+  let steps = 0;
+  const step = {
+    inSteps<T>(job: () => Steps<T>) {
+      const all = job();
+      for (let next = all.next();; next = all.next(), steps++) if (next.done) return next.value;
+    },
+  };
+  const hashes: (string | undefined)[] = [];
+  const create = ({ repeatable }: NewCall) => {
+    hashes.push(repeatable?.requestHash);
+    return Promise.resolve({ responseId: "resp", repeated: false });
+  };
+  const header = (name: string) => name === "x-request-id" ? "id" : undefined;
+  const input = "x".repeat(4 * 1024 * 1024);
+  await settledBy(create, input, { header, requestId: "id", heavyStep: () => step });
+  assert.equal(steps, 4);
+  await settledBy(create, input, { header, requestId: "id" });
+  assert.match(hashes[0]!, /^[0-9a-f]{64}$/);
+  assert.equal(hashes[1], hashes[0]);
 });
 
 Deno.test("cancelling a response that another process answered just now says why it can't be", async () => {
