@@ -218,7 +218,7 @@ function createCore(
 ) {
   const clock = systemClock;
   const log = createServiceLog(lines, clock, seat, config);
-  const vendors = createVendors(config, clock);
+  const vendors = createVendors(config, clock, log);
   const erasureIndex = createErasureIndex(clock);
   const reads = createFairReads(opened.database);
   const analyticsStore = opened.analytics.create({

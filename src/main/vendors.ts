@@ -17,7 +17,7 @@ import { type Config, ConfigError } from "./config.ts";
 const maxAnswerBytes = 512 * 1024 * 1024;
 
 /** Builds the vendors, their prices and the client that calls them. Throws `ConfigError`. */
-export function createVendors(config: Config, clock: Clock) {
+export function createVendors(config: Config, clock: Clock, log?: Log) {
   const registry = createConfiguredRegistry(config);
   const prices = createConfiguredPrices(config, registry);
   const upstream = createUpstream({
@@ -30,7 +30,7 @@ export function createVendors(config: Config, clock: Clock) {
     maxAnswerBytes,
     maxConnectionsPerHost: config.callsInFlightMax,
   });
-  const catalogue = new Catalogue({ clock, upstream, prices });
+  const catalogue = new Catalogue({ clock, upstream, prices, ...(log ? { log } : {}) });
   return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints({ clock }) };
 }
 

@@ -1,11 +1,10 @@
 import { didYouMean } from "../base/nearest_names.ts";
-import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import { permitModel, type RouteDeps } from "../routing/permitted_route.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 import type { KeyPools } from "../vendors/key_pool.ts";
 import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
@@ -52,7 +51,6 @@ export async function resolveVendorKey(
 export interface PriceDeps extends Pick<RouteDeps, "routes"> {
   prices: Prices;
   catalogue: Catalogue;
-  log: Log;
 }
 
 /**
@@ -70,12 +68,8 @@ export async function requirePrice(
   const priced = find();
   if (priced && !priced.fallback) return priced;
   if (target.vendor.listedPrices) {
-    const reading = deps.catalogue.models(target.vendor).catch((thrown) => {
-      deps.log.warn("a vendor's price list could not be read", {
-        vendor: target.vendor.label,
-        reason: messageOf(thrown),
-      });
-    });
+    // What was wrong with the list is in the log.
+    const reading = deps.catalogue.models(target.vendor).catch(() => {});
     // With a fallback price the call does not wait for the list.
     if (!priced && mayWait) await reading;
   }

@@ -1,10 +1,11 @@
 import { within } from "../base/deadline.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import { jsonLimits } from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { Secret } from "../base/secret.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
 import { asString, isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Vendor } from "./registry.ts";
@@ -60,6 +61,7 @@ interface CatalogueDeps {
   clock: Clock;
   upstream: Upstream;
   prices: Prices;
+  log?: Pick<Log, "warn">;
 }
 
 /** The model lists of the vendors, read at most every five minutes. */
@@ -122,6 +124,12 @@ export class Catalogue {
       this.#learnPrices(vendor, entry.models);
     } catch (thrown) {
       fault = asFault(thrown);
+      if (vendor.listedPrices && !entry.models) {
+        this.#deps.log?.warn("a vendor's price list could not be read", {
+          vendor: vendor.label,
+          reason: messageOf(fault),
+        });
+      }
     }
     // Counted from the end, so that a vendor that hangs gets as long a break as one that refuses.
     entry.probedAtMs = this.#nowMs();

@@ -70,14 +70,16 @@ function setup() {
     rows: () => [],
     learn: (label, rows) => void learned.push([label, rows]),
   };
-  const catalogue = new Catalogue({ clock, upstream, prices });
+  const logged: unknown[] = [];
+  const log = { warn: (message: string, more: unknown) => void logged.push([message, more]) };
+  const catalogue = new Catalogue({ clock, upstream, prices, log });
   const ids = async (name = "vendor-b") =>
     (await catalogue.models(vendor(name))).map(({ id }) => id);
   const faultOf = async (name = "vendor-b") => {
     const thrown = await catalogue.models(vendor(name)).then(() => undefined, (one) => one);
     return thrown instanceof Fault ? thrown.code : thrown;
   };
-  return { clock, upstream, learned, catalogue, ids, faultOf };
+  return { clock, upstream, learned, logged, catalogue, ids, faultOf };
 }
 
 const minute = 60_000;
@@ -317,6 +319,19 @@ Deno.test("prices in a vendor's list are learned, from vendors that give them th
   ]);
   await ids("vendor-b");
   assert.equal(learned.length, 1);
+});
+
+Deno.test("a price list that can't be read is logged once for all who ask", async () => {
+  const { logged, upstream, faultOf, clock } = setup();
+  upstream.answering = () => new Raw(500, "");
+  await Promise.all([faultOf("vendor-f"), faultOf("vendor-f"), faultOf("vendor-b")]);
+  await faultOf("vendor-f");
+  const reason = "vendor-f answered its model list with status 500.";
+  const line = ["a vendor's price list could not be read", { vendor: "vendor-f", reason }];
+  assert.deepEqual(logged, [line]);
+  clock.advance(10_000);
+  await faultOf("vendor-f");
+  assert.deepEqual(logged, [line, line]);
 });
 
 Deno.test("no error says the vendor's address or key", async () => {
