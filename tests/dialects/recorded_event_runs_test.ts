@@ -122,7 +122,7 @@ function listened(plan: TextPlan, decoder: StreamDecoder, pieces: readonly Uint8
   } catch (fault) {
     thrown = fault instanceof Fault ? `${fault.code} ${fault.note}` : String(fault);
   }
-  listener.settle(output.completeAt !== undefined);
+  listener.settle();
   const bill = meter.bill({
     ...{ status: "completed", mode: "managed", boundNanos: null, price: undefined } as const,
     ...{ priceOf: () => undefined, vendorCostBelieved: false, promptUsage: () => ({ input: 5 }) },
