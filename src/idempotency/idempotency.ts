@@ -213,6 +213,8 @@ export class Idempotency {
         this.#abandon(attempt);
         return leftReply;
       }
+      const { fingerprint } = attempt.claim;
+      if (!attempt.isClaimed) request.trace.repeat = { key, claimId, fingerprint };
       attempt.isRunning = true;
       attempt.confirm();
       return await this.#run(attempt, request, run);

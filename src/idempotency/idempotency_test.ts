@@ -27,6 +27,7 @@ Deno.test("20 concurrent requests run once and get one answer, 19 of them as a r
       const asked = request();
       const answer = one.idempotent(asked, async () => {
         runs++;
+        assert.equal(asked.trace.repeat?.fingerprint, undefined, "claimed");
         await gate.promise;
         return wholeRun(asked.trace, "t1");
       });
@@ -423,6 +424,7 @@ Deno.test("a call waits five seconds for a store that hangs, and its claim count
     assert.equal(runs, 0);
     await pass(50);
     assert.equal(runs, 1);
+    assert.match(first.trace.repeat?.fingerprint ?? "", /^[0-9a-f]{64}$/, "not claimed yet");
     if (fails) {
       vendor.reject(new Fault("upstream_error"));
       await assert.rejects(answer);

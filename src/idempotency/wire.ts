@@ -47,9 +47,9 @@ export function createIdempotencyServices(options: IdempotencyOptions) {
 /** Refunds a call whose request another call had already answered. */
 async function refund(
   { database, analyticsStore, flushRecords, log, pause }: IdempotencyOptions,
-  { originalId, ...duplicate }: Duplicate,
+  duplicate: Duplicate,
 ): Promise<void> {
-  const note = `the same request was answered by ${originalId ?? "another call"}`;
+  const note = `the same request was answered by ${duplicate.originalId ?? "another call"}`;
   const attempt = async () => {
     await flushRecords({ timeoutMs: Infinity, accountId: duplicate.accountId });
     await refundCharge(database, { ...duplicate, note }, analyticsStore);

@@ -6,7 +6,12 @@ import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { invalidValue } from "../shared/fault.ts";
 import type { PromptTags } from "../shared/prompt_tags.ts";
-import type { CallTiming, SettledCall, VendorRequestTime } from "../shared/interaction.ts";
+import type {
+  CallTiming,
+  RepeatClaim,
+  SettledCall,
+  VendorRequestTime,
+} from "../shared/interaction.ts";
 import type { Clock } from "../base/clock.ts";
 
 /**
@@ -109,10 +114,8 @@ export interface CallContext {
 export interface CallTrace {
   /** Set once the call has begun; sent as `X-Transaction-ID`. */
   transactionId?: string;
-  /**
-   * Set before the call where the request is idempotent: its key, and the claim of this attempt.
-   */
-  repeat?: { key: string; claimId: string };
+  /** Set before the call where the request is idempotent. */
+  repeat?: RepeatClaim;
   /** A background call was accepted; its caller already has the reply. */
   isAcknowledged?: boolean;
   /** If the caller leaves, a streamed answer is still read to its end and stored. */

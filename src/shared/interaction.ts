@@ -121,12 +121,20 @@ export interface SettledCall extends Interaction {
    * record is dropped.
    */
   sourceCallIds?: readonly string[];
-  /** The idempotent request that this call answers, and its claim; not stored. */
-  repeat?: { key: string; claimId: string };
+  /** The idempotent request that this call answers; not stored. */
+  repeat?: RepeatClaim;
   /** The credit lease that pays the charge; for the ledger. */
   leaseId?: string;
   /** The leases of key caps and budgets that the charge comes out of. */
   limitLeaseIds?: readonly string[];
+}
+
+/** An attempt at answering an idempotent request. */
+export interface RepeatClaim {
+  key: string;
+  claimId: string;
+  /** What the id is used for; only where the call went on without a claim in the store. */
+  fingerprint?: string;
 }
 
 /** One request to a vendor, for traces. Times are milliseconds of the monotonic clock. */

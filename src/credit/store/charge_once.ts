@@ -4,7 +4,7 @@ import { credit, lockAccounts, refundOperation, releaseLease } from "./ledger.ts
 
 /**
  * Returns the rows as they are to be charged. Where completed calls answered the same request,
- * since a process died before its answer was stored, only the first to be written is charged; the
+ * since a process died before its answer was stored or the store was away, only the first to be written is charged; the
  * others cost their account nothing, whatever price they get later. Part of the transaction that
  * posts the charges, and safe to repeat.
  */
@@ -20,6 +20,7 @@ export async function chargeOnce(
   const second = new Set<string>();
   // In sequence, since two calls of one request may be among them.
   for (const chunk of withoutRepetition(repeatable)) {
+    await claimAfterwards(tx, chunk);
     for (const id of await chargedElsewhere(tx, chunk)) second.add(id);
   }
   if (second.size === 0) return rows;
@@ -36,6 +37,51 @@ export async function chargeOnce(
     await releaseLease(tx, { accountId, leaseId, amountNanos: chargedNanos, operationId });
   }
   return rows.map((row) => second.has(row.transactionId) ? { ...row, chargedNanos: 0n } : row);
+}
+
+/** As long as answers are held for repeats. */
+const longestHours = 24;
+/** Claims of one request that are added afterwards. */
+const longestLine = 100;
+
+/**
+ * Makes the claims of calls that went on without one, as if their processes had died: a call that
+ * answers the same request, or has answered it, is found by them. A call that is charged already
+ * stays so.
+ */
+async function claimAfterwards(tx: Queryable, rows: readonly SettledCall[]): Promise<void> {
+  if (rows.every(({ repeat }) => repeat!.fingerprint === undefined)) return;
+  // Rows are locked in the order in which other writers lock them, before new ones are added.
+  await tx.query(
+    `with called as (
+       select * from json_to_recordset($1::text::json) as r(transaction_id text,
+         account_id bigint, created_at timestamptz, key text, claim_id text, fingerprint text)
+     ), locked as (
+       select key from replays where key in (select key from called) order by key for update
+     )
+     insert into replays (key, account_id, fingerprint, claim_id, holder, until, transaction_id)
+     select c.key, c.account_id, c.fingerprint, c.claim_id, '', c.created_at, c.transaction_id
+     from called c
+     where c.fingerprint is not null and (select count(*) from locked) >= 0
+       and c.created_at > clock_timestamp() - interval '${longestHours} hours'
+       and not exists (select from ledger_entries e
+         where e.interaction_id = c.transaction_id and e.kind = 'settle')
+     order by c.key
+     on conflict (key) do update
+     set past_claims = array_append(replays.past_claims, excluded.claim_id)
+     where replays.fingerprint = excluded.fingerprint
+       and excluded.claim_id <> all(array_append(replays.past_claims, replays.claim_id))
+       and cardinality(replays.past_claims) < ${longestLine}
+       and (replays.status is null or replays.until > excluded.until)`,
+    [JSON.stringify(rows.map(({ transactionId, accountId, createdAt, repeat }) => ({
+      transaction_id: transactionId,
+      account_id: accountId,
+      created_at: createdAt.toISOString(),
+      key: repeat!.key,
+      claim_id: repeat!.claimId,
+      fingerprint: repeat!.fingerprint,
+    })))],
+  );
 }
 
 /**

@@ -7,8 +7,8 @@ import { credit, lockAccounts, refundOperation } from "./ledger.ts";
 
 /**
  * Refunds a call's charge, corrections included, once: for a call whose request another process had
- * already answered. Does nothing where the request was charged as this very call (`claim`), since
- * then the other one was not. The settle entry stays, and an adjustment offsets it. The call's row
+ * already answered. Does nothing where the request was charged as this very call (`claim`), or the
+ * other one (`originalId`) was not charged. The settle entry stays, and an adjustment offsets it. The call's row
  * must be stored, in `analytics`, or be erased: then `settled` says which sums count its charge.
  */
 export async function refundCharge(
@@ -18,17 +18,19 @@ export async function refundCharge(
     transactionId: string;
     note: string;
     claim?: Claim;
+    originalId?: string | null;
     settled?: Interaction | undefined;
   },
   analytics: Pick<AnalyticsStore, "afterMain">,
 ): Promise<void> {
-  const { accountId, transactionId, note, claim, settled } = call;
+  const { accountId, transactionId, note, claim, originalId, settled } = call;
   if (claim && await isCharged(database, claim)) return;
   // A row may be locked for longer than the caller tries.
   await whenUnlocked(() =>
     analytics.afterMain(async (tx) => {
       // Nobody may price the call again in between.
       await lockAccounts(tx, [accountId]);
+      if (originalId && await isFree(tx, originalId)) return undefined;
       // A call that has cost nothing has no charge; the entry keeps a later price from charging it.
       const operationId = refundOperation(transactionId);
       // Without this refund, so that a repeat returns the same charge.
@@ -52,8 +54,10 @@ export async function refundCharge(
       await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
         transactionId,
       ]);
-      return settled && { call: settled, chargedNanos };
-    }, (rows, refunded) => rows.clearCharge(transactionId, refunded))
+      return { inSums: settled && { call: settled, chargedNanos } };
+    }, async (rows, refunded) => {
+      if (refunded) await rows.clearCharge(transactionId, refunded.inSums);
+    })
   );
 }
 
@@ -65,5 +69,13 @@ async function isCharged(database: Queryable, { key, claimId }: Claim): Promise<
     "select true as found from replays where key = $1 and charged_claim = $2",
     [key, claimId],
   );
+  return row !== undefined;
+}
+
+/** Whether the call was refunded, or not charged since its request was charged as another call. */
+async function isFree(tx: Queryable, transactionId: string): Promise<boolean> {
+  const [row] = await tx.query("select true as found from ledger_entries where operation_id = $1", [
+    refundOperation(transactionId),
+  ]);
   return row !== undefined;
 }

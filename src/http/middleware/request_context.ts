@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
 import { CallTimes, type CallTrace, sentRequestId } from "../../relay/call_context.ts";
 import type { HttpRequest } from "../http_request.ts";
-import type { CallTiming, SettledCall } from "../../shared/interaction.ts";
+import type { CallTiming, RepeatClaim, SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 export interface RequestContextDeps {
@@ -44,7 +44,7 @@ class RequestTrace implements CallTrace {
   request: RequestContext | undefined;
   readonly times: CallTimes;
   transactionId?: string;
-  repeat?: { key: string; claimId: string };
+  repeat?: RepeatClaim;
   settled?: SettledCall;
   onSettled?: (interaction: SettledCall) => void;
   timing?: CallTiming;
