@@ -267,6 +267,8 @@ export class Background {
       }
     } catch (thrown) {
       authorization.settle(0n);
+      // There is no call, and so no record of this id.
+      delete caller.trace.transactionId;
       throw thrown;
     }
     caller.trace.isAcknowledged = true;

@@ -296,6 +296,10 @@ eachService(
     const refused = await failure(() => client.create({ model, input: "Hi.", background: true }));
     assert.ok(refused instanceof RateLimitError, `${refused.status}`);
     assert.match(refused.message, /3 unfinished background calls/);
+    assert.equal(refused.headers?.get("x-transaction-id"), null, "no call, so no record");
+    const lines = service.log.map((line) => / status=\d+ (transaction)?/.exec(line)?.[0]);
+    const accepted = " status=200 transaction";
+    assert.deepEqual(lines, [accepted, accepted, accepted, " status=429 "]);
     const held = await service.admin("credits", "show");
     const { reserved_usd: reserved } = held.json as { reserved_usd: string };
     assert.ok(Number(reserved) > 0, "credit is held from the start");

@@ -29,7 +29,9 @@ export function createAccessLog(deps: AccessLogDeps): AccessLog {
     const write = (settled?: SettledCall) =>
       note({ ...deps, log }, requestContext, method, status, settled);
     const { trace } = requestContext;
-    if (trace.transactionId !== undefined && trace.settled === undefined) trace.onSettled = write;
+    const isUnderWay = trace.transactionId !== undefined && trace.settled === undefined;
+    // A background call that was accepted is settled in a trace of its own.
+    if (isUnderWay && !trace.isAcknowledged) trace.onSettled = write;
     else write(trace.settled);
   };
 }
@@ -90,9 +92,10 @@ function note(
   const ms = Math.round(elapsedMs);
   deps.log.info(
     "request",
-    settled
-      ? callFields({ id, method, route, status, ms }, settled, trace.timing)
-      : { id, method, route, status, ...refusalFields(requestContext), ms },
+    settled ? callFields({ id, method, route, status, ms }, settled, trace.timing) : {
+      ...{ id, method, route, status, transaction: trace.transactionId },
+      ...{ ...refusalFields(requestContext), ms },
+    },
   );
 }
 

@@ -122,8 +122,6 @@ function checkAttempts(ended: Ended, rows: readonly CallRow[], times: Times): st
       }
       if (id === undefined || erasure(ended, errand, attempt) !== "no") continue;
       const row = byId.get(id);
-      // Of a background call that could not be queued.
-      if (!row && errand.background && attempt.status === 503) continue;
       if (!row) {
         say(`no row of ${id}`);
         continue;
