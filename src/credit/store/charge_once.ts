@@ -4,9 +4,9 @@ import { credit, lockAccounts, refundOperation, releaseLease } from "./ledger.ts
 
 /**
  * Returns the rows as they are to be charged. Where completed calls answered the same request,
- * since a process died before its answer was stored or the store was away, only the first to be written is charged; the
- * others cost their account nothing, whatever price they get later. Part of the transaction that
- * posts the charges, and safe to repeat.
+ * since a process died before its answer was stored or the store was away, only the first to be
+ * written is charged; the others cost their account nothing, whatever price they get later. Part of
+ * the transaction that posts the charges, and safe to repeat.
  */
 export async function chargeOnce(
   tx: Queryable,
@@ -40,9 +40,9 @@ export async function chargeOnce(
 }
 
 /** As long as answers are held for repeats. */
-const longestHours = 24;
-/** Claims of one request that are added afterwards. */
-const longestLine = 100;
+const heldHours = 24;
+/** Of one request: more are not added. */
+const maxPastClaims = 100;
 
 /**
  * Makes the claims of calls that went on without one, as if their processes had died: a call that
@@ -63,7 +63,7 @@ async function claimAfterwards(tx: Queryable, rows: readonly SettledCall[]): Pro
      select c.key, c.account_id, c.fingerprint, c.claim_id, '', c.created_at, c.transaction_id
      from called c
      where c.fingerprint is not null and (select count(*) from locked) >= 0
-       and c.created_at > clock_timestamp() - interval '${longestHours} hours'
+       and c.created_at > clock_timestamp() - interval '${heldHours} hours'
        and not exists (select from ledger_entries e
          where e.interaction_id = c.transaction_id and e.kind = 'settle')
      order by c.key
@@ -71,7 +71,7 @@ async function claimAfterwards(tx: Queryable, rows: readonly SettledCall[]): Pro
      set past_claims = array_append(replays.past_claims, excluded.claim_id)
      where replays.fingerprint = excluded.fingerprint
        and excluded.claim_id <> all(array_append(replays.past_claims, replays.claim_id))
-       and cardinality(replays.past_claims) < ${longestLine}
+       and cardinality(replays.past_claims) < ${maxPastClaims}
        and (replays.status is null or replays.until > excluded.until)`,
     [JSON.stringify(rows.map(({ transactionId, accountId, createdAt, repeat }) => ({
       transaction_id: transactionId,

@@ -8,8 +8,9 @@ import { credit, lockAccounts, refundOperation } from "./ledger.ts";
 /**
  * Refunds a call's charge, corrections included, once: for a call whose request another process had
  * already answered. Does nothing where the request was charged as this very call (`claim`), or the
- * other one (`originalId`) was not charged. The settle entry stays, and an adjustment offsets it. The call's row
- * must be stored, in `analytics`, or be erased: then `settled` says which sums count its charge.
+ * other one (`originalId`) was not charged. The settle entry stays, and an adjustment offsets it. The
+ * call's row must be stored, in `analytics`, or be erased: then `settled` says which sums count its
+ * charge.
  */
 export async function refundCharge(
   database: Database,
