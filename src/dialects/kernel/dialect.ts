@@ -19,8 +19,9 @@ import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
  * other dialect; ids and times are passed in. The four in `src/dialects/text/` have the same files
  * and exports (docs/developing.md, "Adding a dialect").
  */
-export interface Dialect extends RequestCodec, AnswerCodec, OptionalForms {
-  readonly name: DialectName;
+export interface Dialect<Name extends DialectName = DialectName>
+  extends RequestCodec, AnswerCodec, OptionalForms {
+  readonly name: Name;
   /** What its calls are called in traces, by OpenTelemetry's GenAI conventions. */
   readonly spanOperation: "chat" | "generate_content";
 }

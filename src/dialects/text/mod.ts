@@ -6,7 +6,7 @@ import { messages } from "./messages/mod.ts";
 import { responses } from "./responses/mod.ts";
 
 /** Every dialect by its name. */
-export const dialects: Readonly<Record<DialectName, Dialect>> = {
+export const dialects: { readonly [Name in DialectName]: Dialect<Name> } = {
   chat,
   responses,
   messages,

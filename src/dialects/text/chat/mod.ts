@@ -18,7 +18,7 @@ import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
 /** Chat completions: OpenAI's first API, which most vendors offer. */
-export const chat: Dialect = {
+export const chat: Dialect<"chat"> = {
   name: "chat",
   spanOperation: "chat",
   readRequest,

@@ -19,7 +19,7 @@ import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
  * `decodeRequest` take the JSON body with the members `model` and `stream` added, and
  * `encodeRequest` returns a body without them.
  */
-export const generate: Dialect = {
+export const generate: Dialect<"generate"> = {
   name: "generate",
   spanOperation: "generate_content",
   readRequest,

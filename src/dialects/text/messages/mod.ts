@@ -17,7 +17,7 @@ import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame, lastEvent } from "./stream_encoder.ts";
 
 /** Messages: Anthropic's API. */
-export const messages: Dialect = {
+export const messages: Dialect<"messages"> = {
   name: "messages",
   spanOperation: "chat",
   readRequest,

@@ -21,7 +21,7 @@ import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
-const create: Dialect = {
+const create: Dialect<"responses"> = {
   name: "responses",
   spanOperation: "chat",
   readRequest,
@@ -73,4 +73,4 @@ const create: Dialect = {
 };
 
 /** Responses: OpenAI's second API. The state between calls is in `conversation/state.ts`. */
-export const responses: Dialect = { ...create, compaction: compactionOf(create) };
+export const responses: Dialect<"responses"> = { ...create, compaction: compactionOf(create) };
