@@ -14,7 +14,7 @@ import { type JournalStatus, readAside } from "../records/journal/status.ts";
 export function createServiceMetrics(
   { admission, records, exports, journal, clock, lines, gauges, families }: {
     admission: Admission;
-    records: Pick<RecordServices, "recorder" | "storedBytes" | "tries">;
+    records: Pick<RecordServices, "recorder" | "storedBytes" | "settling">;
     exports: { readonly running: number };
     journal: Journal;
     clock: Clock;
@@ -25,7 +25,7 @@ export function createServiceMetrics(
     families: readonly MetricFamily[];
   },
 ): Metrics {
-  const { recorder, storedBytes, tries } = records;
+  const { recorder, storedBytes, settling } = records;
   return createMetrics({
     ...Object.assign({}, ...gauges) as Measures,
     ...loadMeasures(admission),
@@ -51,7 +51,7 @@ export function createServiceMetrics(
     gateway_settling_failures_total: {
       help: "Steps of settling a call that failed and were replaced by a simpler one; see the log",
       kind: "counter",
-      read: () => tries.failed,
+      read: () => settling.failed,
     },
     gateway_journal_bytes: {
       help: "Size of the journal's files",

@@ -5,7 +5,7 @@ import type { Database } from "../database/database.ts";
 import type { MasterKeySource } from "../keys/store/master_key.ts";
 import type { AnalyticsStore, FairAnalytics } from "./analytics_store.ts";
 import type { RecordedForm } from "../relay/recorded_request.ts";
-import { Tries } from "../relay/settling_steps.ts";
+import { SettlingSteps } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
 import type { InteractionStore } from "../shared/interaction.ts";
 import { type VendorLabel, withRecordedNames } from "./filter_conditions.ts";
@@ -54,12 +54,12 @@ export function createRecordServices(options: RecordOptions) {
   const insert = byThread ? withOwnSessions(byThread, records.insert) : records.insert;
   const interactions = { ...records, insert };
   const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
-  const tries = new Tries({ log });
+  const settling = new SettlingSteps({ log });
   const recorder = new Recorder({
     store: storePayloads(interactions, payloadRulesOf(options, options.recordedForms), {
       gcHint: createGcHint(gcHintEveryBytes),
       room: storedBytes,
-      tries,
+      settling,
     }),
     log,
     clock,
@@ -75,7 +75,7 @@ export function createRecordServices(options: RecordOptions) {
     flushRecords: createFlushRecords({ recorder, flushOthers }),
     storedBytes,
     /** Counts failed steps of settling. */
-    tries,
+    settling,
     /** Reads of interactions, scheduled so that no account makes the others wait. */
     fairAnalytics: namingVendors(analyticsStore.fair, options.vendorLabel),
     media: analyticsStore.media,

@@ -30,7 +30,7 @@ import { prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
 import { answerInSteps, type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
-import type { SettlingStep, Tries } from "./settling_steps.ts";
+import type { SettlingStep, SettlingSteps } from "./settling_steps.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
@@ -225,7 +225,7 @@ export class Call<M extends CallMeter = Meter> {
 
   /** Counts and logs a settling step that failed elsewhere. */
   stepFailed(step: SettlingStep, thrown: unknown): void {
-    this.#deps.tries.note(step, this.transactionId, thrown);
+    this.#deps.settling.note(step, this.transactionId, thrown);
   }
 
   /** Work for the call begins; see `CallTrace`. */
@@ -254,8 +254,8 @@ export class Call<M extends CallMeter = Meter> {
     if (ended === undefined) return this.#leave(0n);
     const answer = this.#answerOf(ended);
     const interaction = this.#interaction(ended, answer);
-    const noted = this.#note(interaction);
-    this.#attempt(
+    const journaled = this.#journalEnd(interaction);
+    this.#run(
       "record",
       () => recorder.record(interaction),
       () => this.#recordBare(interaction),
@@ -264,7 +264,7 @@ export class Call<M extends CallMeter = Meter> {
     const answerText = answer.isCut || answer.lacksLogprobs ? undefined : answer.text;
     this.#try("cache", () => this.#cache?.settled?.(interaction, answerText), undefined);
     // The reservation is released only once the charge can't be lost any more.
-    await noted;
+    await journaled;
     // The caller waits for the journal too, so that is part of the call's time.
     this.#try("tell", () => this.#notify(interaction), undefined);
     this.#leave(interaction.chargedNanos);
@@ -280,20 +280,20 @@ export class Call<M extends CallMeter = Meter> {
       this.#deps.recorder.record(bareInteraction(interaction));
     } catch (thrown) {
       // The journal has the call; the next start records it.
-      this.#deps.tries.note("record", this.transactionId, thrown);
+      this.#deps.settling.note("record", this.transactionId, thrown);
     }
   }
 
   /** Resolves when the journal has taken or refused the call's end. */
-  async #note(interaction: SettledCall): Promise<void> {
-    const { journal, tries, log } = this.#deps;
+  async #journalEnd(interaction: SettledCall): Promise<void> {
+    const { journal, settling, log } = this.#deps;
     try {
-      await this.#attempt("journal", () => journal.end(interaction), () => {
+      await this.#run("journal", () => journal.end(interaction), () => {
         // A second try without the parts that may not be writable.
         return journal.end(bareInteraction(interaction));
       });
     } catch (thrown) {
-      tries.note("journal", this.transactionId, thrown);
+      settling.note("journal", this.transactionId, thrown);
       // The disk is full or broken, but the record is in memory and on its way to the store.
       log.error("the end of a call could not be written to the journal", {
         transaction: this.transactionId,
@@ -303,11 +303,11 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #try<T>(step: SettlingStep, act: () => T, otherwise: T): T {
-    return this.#attempt(step, act, () => otherwise);
+    return this.#run(step, act, () => otherwise);
   }
 
-  #attempt<T>(step: SettlingStep, act: () => T, otherwise: () => T): T {
-    return this.#deps.tries.attempt(step, this.transactionId, act, otherwise);
+  #run<T>(step: SettlingStep, act: () => T, otherwise: () => T): T {
+    return this.#deps.settling.run(step, this.transactionId, act, otherwise);
   }
 
   /** Warns the operator, who also sees this as a metric. */
@@ -346,7 +346,7 @@ export class Call<M extends CallMeter = Meter> {
     );
     const since = (ms: number) => storableCount(Math.round(ms - this.#caller.arrivedMs));
     const { firstTokenMs } = this.meter;
-    const record = this.#attempt(
+    const record = this.#run(
       "identity",
       () => this.#record(),
       () => ({ ...this.begun, ...this.#target() }),
@@ -363,7 +363,7 @@ export class Call<M extends CallMeter = Meter> {
     // It may quote the prompt.
     if (vendorAnswer && !this.#isMetadataOnly) record.vendorAnswer = vendorAnswer;
     if (this.#attempts.length > 1) record.attempts = [...this.#attempts];
-    const retained = this.#attempt(
+    const retained = this.#run(
       "kept",
       () => this.#retained(ending, answer.isCut ? undefined : answer.text),
       () => this.#endOnly(ending),
@@ -391,13 +391,13 @@ export class Call<M extends CallMeter = Meter> {
       countHosted: this.#plan.upstream?.countHosted,
       drawingModel: drawingModel(this.#plan.hosted),
       promptUsage: () =>
-        promptUsage ?? this.#attempt(
+        promptUsage ?? this.#run(
           "prompt",
           () => finish(countPrompt(body)),
           () => ({ input: Math.ceil(recorded.bodyText.length / 4) }),
         ),
     };
-    return this.#attempt(
+    return this.#run(
       "bill",
       () => this.meter.bill(terms),
       () => plainBill(this.meter.counted(terms), terms),
@@ -409,7 +409,7 @@ export class Call<M extends CallMeter = Meter> {
     return this.#answer ?? recordedAnswer(
       this.meter,
       this.#plan,
-      (act, otherwise) => this.#attempt("answer", act, otherwise),
+      (act, otherwise) => this.#run("answer", act, otherwise),
     );
   }
 
@@ -590,7 +590,7 @@ export interface CallDeps {
   payloadMaxBytes: number;
   mediaInlineBytes: number;
   log: Log;
-  tries: Tries;
+  settling: SettlingSteps;
   /** Called with every settled call, whoever made it. */
   observe?: (ended: ObservedCall) => void;
   /**

@@ -10,7 +10,7 @@ import { jobCaller } from "./call_context.ts";
 import { retainerOf } from "./conversation/conversation.ts";
 import { Meter } from "./meter.ts";
 import { OpenStreams } from "./open_streams.ts";
-import { Tries } from "./settling_steps.ts";
+import { SettlingSteps } from "./settling_steps.ts";
 
 const said = 'a"\n\u{1f600}'.repeat(300_000);
 const log = { info() {}, warn() {}, error() {} };
@@ -28,7 +28,8 @@ async function streamed() {
   const retain = retainerOf(responses, { body: { input: "Hi." }, sources: [] }, "[]")!;
   const meter = new Meter(10_000_000, () => clock.monotonicMs());
   const deps = {
-    ...{ clock, log, payloadMaxBytes: 1_000, mediaInlineBytes: 1_000, tries: new Tries({ log }) },
+    ...{ clock, log, settling: new SettlingSteps({ log }) },
+    ...{ payloadMaxBytes: 1_000, mediaInlineBytes: 1_000 },
     prices: { find: () => undefined } as never,
     recorder: { record: (row: SettledCall) => void records.push(row) } as never,
     journal: { begin() {}, end: () => Promise.resolve() },

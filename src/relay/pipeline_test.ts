@@ -29,7 +29,7 @@ import {
   runCall,
 } from "./pipeline.ts";
 import type { StreamListener } from "./stream_forwarder.ts";
-import { Tries } from "./settling_steps.ts";
+import { SettlingSteps } from "./settling_steps.ts";
 import { jobCaller } from "./call_context.ts";
 
 const balanceNanos = 1_000_000_000n;
@@ -99,7 +99,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     journal: { begin() {}, end: () => Promise.resolve() },
     storedResponses: { remember() {} } as never,
     streams: new OpenStreams({ perAccount: 10, unreadMs: 60_000 }),
-    tries: new Tries({ log }),
+    settling: new SettlingSteps({ log }),
     spendCaps: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },
     budgetHolds: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },
     storedKeys: { find: (): Promise<Secret | undefined> => Promise.resolve(undefined) },

@@ -32,7 +32,7 @@ export interface SettlingDeps {
  * Runs the steps that settle a call so that a failing step does not stop the others: it is logged
  * without its content, counted, and replaced by a simpler fallback.
  */
-export class Tries {
+export class SettlingSteps {
   readonly #deps: SettlingDeps;
   #failed = 0;
 
@@ -47,9 +47,9 @@ export class Tries {
 
   /**
    * Runs `act`, or `otherwise` if that fails. `otherwise` must not throw; if it does, so does
-   * `attempt`.
+   * `run`.
    */
-  attempt<T>(step: SettlingStep, transactionId: string, act: () => T, otherwise: () => T): T {
+  run<T>(step: SettlingStep, transactionId: string, act: () => T, otherwise: () => T): T {
     try {
       this.#deps.before?.(step);
       return act();

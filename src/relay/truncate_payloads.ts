@@ -13,7 +13,7 @@ import type { RecordedForm } from "./recorded_request.ts";
 import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
 import { storablePart, type StoredBytes } from "../records/stored_bytes.ts";
-import type { Tries } from "./settling_steps.ts";
+import type { SettlingSteps } from "./settling_steps.ts";
 
 /** How payloads are shortened on their way into the store. */
 export interface PayloadRules {
@@ -49,16 +49,16 @@ const chunkUnits = 8 * 1024 * 1024;
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
-  { gcHint = { addReleased() {} }, room = unbounded, tries }: {
+  { gcHint = { addReleased() {} }, room = unbounded, settling }: {
     gcHint?: GcHint;
     room?: Pick<StoredBytes, "fit">;
-    tries?: Tries;
+    settling?: SettlingSteps;
   } = {},
 ): Pick<InteractionStore, "insert"> {
   // If a payload can't be converted, its row is stored without payloads, and other rows as usual.
   const formOf = (row: SettledCall) =>
-    tries
-      ? tries.attempt(
+    settling
+      ? settling.run(
         "stored form",
         row.transactionId,
         () => storedForm(row, rules),

@@ -6,7 +6,7 @@ import type { Principal } from "../../src/keys/api_key.ts";
 import { firstStart } from "../../src/main/serve.ts";
 import { jobCaller } from "../../src/relay/call_context.ts";
 import type { Reply } from "../../src/relay/reply.ts";
-import { type SettlingStep, Tries } from "../../src/relay/settling_steps.ts";
+import { type SettlingStep, SettlingSteps } from "../../src/relay/settling_steps.ts";
 import type { Dialect } from "../../src/dialects/kernel/dialect.ts";
 import { createServices, type Services } from "../../src/main/application.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
@@ -158,7 +158,8 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
   ) as Services["dialects"];
   fault.dialects = dialects;
   const log = services.log;
-  const tries = new Tries({ log, before: (step: SettlingStep) => fault.at(`step ${step}`) });
+  const before = (step: SettlingStep) => fault.at(`step ${step}`);
+  const settling = new SettlingSteps({ log, before });
   const reserved = (result: never) =>
     (result as Promise<object>).then((one) => faulty(one, named("authorization")));
   return createCalls(services.config, {
@@ -170,7 +171,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     budgetHolds: services.budgets.budgetHolds,
     dialects,
     learned: createLearnedEndpoints({ clock: services.clock }),
-    tries,
+    settling,
     journal: faulty(journal, named("journal")) as never,
     prices: faulty(services.vendors.prices, named("prices")),
     storedResponses: faulty(services.storedResponses, named("kept")),
