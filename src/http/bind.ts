@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { adminScope, type Contract, fullPath } from "../../contracts/kernel/contract.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
 import { type CallContext, heavyStepOf } from "../relay/call_context.ts";
-import { leftReply, type Reply } from "../relay/reply.ts";
+import { callerLeftReply, type Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
 import { headerText } from "../base/header_text.ts";
@@ -183,7 +183,7 @@ function endpointOf<Answer>(
     } catch (thrown) {
       const { signal } = request;
       const isLeft = room.hasCallerLeft || (signal.aborted && thrown === signal.reason);
-      if (isAbort(thrown) || isLeft) return leftReply;
+      if (isAbort(thrown) || isLeft) return callerLeftReply;
       const fault = asFault(thrown);
       deps.onFault(fault, requestContext);
       // All libraries list models on one path of the unified family, whose contract says chat.

@@ -21,7 +21,7 @@ import type { Interaction } from "../shared/interaction.ts";
 import { InFlightRequest } from "./in_flight_request.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
-import { leftReply, replayHeader, type Reply } from "../relay/reply.ts";
+import { callerLeftReply, replayHeader, type Reply } from "../relay/reply.ts";
 
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */
@@ -128,7 +128,7 @@ export class Idempotency {
       await orLeft(other.isConfirmed ? other.ended : other.decided, request.signal);
       if (other.answer && isSame) return replayOf(other.answer);
     }
-    return leftReply;
+    return callerLeftReply;
   }
 
   /** Renews claims, and stores the answers that the store has missed; a job for every 10 s. */
@@ -211,7 +211,7 @@ export class Idempotency {
       if (answer) return replayOf(answer);
       if (request.signal.aborted) {
         this.#abandon(attempt);
-        return leftReply;
+        return callerLeftReply;
       }
       const { fingerprint } = attempt.claim;
       if (!attempt.isClaimed) request.trace.repeat = { key, claimId, fingerprint };

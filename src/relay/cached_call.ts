@@ -10,7 +10,7 @@ import type { CallContext } from "./call_context.ts";
 import { recordModeOf } from "./record_mode.ts";
 import { type CallMeter, nothingBilled } from "./meter.ts";
 import type { Candidates } from "./pipeline.ts";
-import { leftReply, type Reply, settledHeaders } from "./reply.ts";
+import { callerLeftReply, type Reply, settledHeaders } from "./reply.ts";
 
 /** What a call asks of the response cache. */
 export interface CacheRequest {
@@ -52,7 +52,7 @@ export async function throughCache<M extends CallMeter>(
   const finding = await deps.responseCache.find({ key, ttlSeconds, accountId: account.id, signal })
     .finally(() => trace.onWait?.(-1));
   trace.onWork?.();
-  if (finding.state === "left") return leftReply;
+  if (finding.state === "left") return callerLeftReply;
   if (finding.state === "hit") return await replayCached(deps, candidates, finding.answer);
   const filling = new Filling(finding.fill);
   try {

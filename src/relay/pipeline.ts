@@ -18,7 +18,7 @@ import {
 import type { CallContext } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import type { RecordedRequest } from "./recorded_request.ts";
-import { addSettledHeaders, leftReply, modelHeader, type Reply } from "./reply.ts";
+import { addSettledHeaders, callerLeftReply, modelHeader, type Reply } from "./reply.ts";
 import type { TargetHealth } from "../routing/target_health.ts";
 import {
   failedStatus,
@@ -319,7 +319,7 @@ async function execute<M extends CallMeter>(
   } catch (thrown) {
     ending = endingOf(thrown, signal.aborted);
     // The caller has left; the status is for the log.
-    if (ending.status === "cancelled") return leftReply;
+    if (ending.status === "cancelled") return callerLeftReply;
     throw thrown instanceof StreamFailure ? thrown.fault : thrown;
   } finally {
     // A stream that was handed over settles the call when it ends.
@@ -353,7 +353,7 @@ async function firstAnswer<M extends CallMeter>(
     const [next, ...others] = left;
     const isLast = next === undefined || call.requestsLeft <= 1;
     // Since the candidates were put in order, another call may have begun a trial of this target.
-    if (isLast || !targetHealth.isCooling(target) || !hasAwake(targetHealth, left)) {
+    if (isLast || !targetHealth.isCooling(target) || !anyNotCooling(targetHealth, left)) {
       try {
         return await askCandidate(deps, plan, call, isLast);
       } catch (thrown) {
@@ -373,7 +373,7 @@ async function firstAnswer<M extends CallMeter>(
   }
 }
 
-function hasAwake<M extends CallMeter>(
+function anyNotCooling<M extends CallMeter>(
   targetHealth: TargetHealth,
   plans: readonly CallPlan<M>[],
 ): boolean {

@@ -16,7 +16,7 @@ export interface Reply {
 }
 
 /** The reply to a caller who has left: nobody receives it, but log and metrics show it. */
-export const leftReply: Reply = { status: 499, headers: {}, body: null };
+export const callerLeftReply: Reply = { status: 499, headers: {}, body: null };
 
 /** Marks the answer to a repeated request: it was made before, and nothing was charged again. */
 export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };

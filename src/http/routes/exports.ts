@@ -17,7 +17,7 @@ import { Fault } from "../../shared/fault.ts";
 import type { CallContext } from "../../relay/call_context.ts";
 import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import { leftReply, type Reply } from "../../relay/reply.ts";
+import { callerLeftReply, type Reply } from "../../relay/reply.ts";
 import type { Endpoints } from "../bind.ts";
 import { errorReply } from "../errors.ts";
 import { idempotent, repeatableHash } from "../idempotent.ts";
@@ -92,7 +92,7 @@ async function startedReply(
   const started = await exports.start(caller.principal.account.id, spec, delivery, more);
   if (prefersAsync(caller.header("prefer"))) return accepted(started);
   const job = await exports.finished(started, caller.signal);
-  if (!job) return leftReply;
+  if (!job) return callerLeftReply;
   return jsonReply(
     delivery === "bucket" ? { export_url: await exports.address(job) } : jobAnswer(job),
   );
