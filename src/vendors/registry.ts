@@ -379,7 +379,7 @@ export interface Registry {
 }
 
 /**
- * Builds the vendors from the seven rows, the environment's overrides and the operator's rows.
+ * Builds the vendors from the built-in rows, the environment's overrides and the operator's rows.
  * Throws an Error of one line when two vendors would have the same name.
  */
 export function createRegistry(
@@ -387,7 +387,7 @@ export function createRegistry(
   custom: readonly CustomVendor[],
 ): Registry {
   const keysOf = splitKeys();
-  const seven = rows.map((row): Vendor => {
+  const builtIn = rows.map((row): Vendor => {
     const own = settings[row.label] ?? {};
     const shared = settings[row.sharesWith] ?? {};
     const operators = custom.findLast((one) => one.label === row.sharesWith);
@@ -401,7 +401,7 @@ export function createRegistry(
       family,
     };
   });
-  const byLabel = new Map(seven.map((vendor) => [vendor.label, vendor]));
+  const byLabel = new Map(builtIn.map((vendor) => [vendor.label, vendor]));
   for (const row of custom) {
     const existing = byLabel.get(row.label);
     byLabel.set(row.label, { ...customVendor(row, existing), ...ownKeys(keysOf, row, existing) });
