@@ -265,14 +265,14 @@ export class VendorAccess {
 
   /**
    * Rests the key whose 2xx answer turned out to be this fault, if the fault is about the key.
-   * Returns whether the key now rests and another one is left.
+   * Returns whether the key is now paused and another one is left.
    */
   restAnsweringKey({ code, retryAfterSeconds }: Fault): boolean {
     const { keyPool, answeringKey: key } = this;
     const trouble = keyTroubles[code];
     if (!keyPool || !key || !trouble) return false;
     this.answeringKey = undefined;
-    keyPool.rest(key, trouble, retryAfterSeconds && retryAfterSeconds * 1000);
+    keyPool.pause(key, trouble, retryAfterSeconds && retryAfterSeconds * 1000);
     return keyPool.hasAnother([key]);
   }
 
@@ -347,7 +347,7 @@ export async function askVendor(
 
 /**
  * Returns the vendor's answer, whatever its status. If the service has several keys, a key that the
- * vendor refuses or limits rests, and the next one is tried at once.
+ * vendor refuses or limits is paused, and the next one is tried at once.
  */
 export function postToVendor(
   deps: AskVendorDeps,
@@ -374,7 +374,7 @@ async function postWithPool(
       ...{ key: key.secret, budget, retryLimited },
     });
     const { answer, trouble, waitMs } = await keyTroubleIn(deps, access, sent);
-    if (trouble) keyPool.rest(key, trouble, waitMs);
+    if (trouble) keyPool.pause(key, trouble, waitMs);
     else if (isGood(answer)) keyPool.answered(key);
     access.answeringKey = isGood(answer) ? key : undefined;
     const next = trouble && budget.left > 0 ? keyPool.takeAnother(used) : undefined;

@@ -143,7 +143,7 @@ Deno.test("a key that answered well once is not to blame for what another reques
   assert.equal(access.answeringKey, undefined);
 });
 
-Deno.test("an answer about its key rests that key once", async () => {
+Deno.test("an answer about its key pauses that key once", async () => {
   const { access, post } = setUp([200], { keys: ["k1", "k2"] });
   await post();
   const limit = new Fault("upstream_rate_limited");
@@ -191,11 +191,11 @@ Deno.test("the last key's refusal can still be read", async () => {
   assert.equal((await readRefusal(await post())).text, "{}");
 });
 
-Deno.test("a resting key by which an answer came is taken in turn again", async () => {
+Deno.test("a paused key by which an answer came is taken in turn again", async () => {
   const { access, post } = setUp([401, 401, 200], { keys: ["k1", "k2"] });
   await post();
   await post();
-  assert.deepEqual(access.keyPool!.states.map(({ isResting }) => isResting), [false, true]);
+  assert.deepEqual(access.keyPool!.states.map(({ isPaused }) => isPaused), [false, true]);
 });
 
 Deno.test("a refusal that can't be read has its status; an abort while it is read is one", async () => {

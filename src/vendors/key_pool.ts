@@ -5,36 +5,36 @@ import type { Secret } from "../base/secret.ts";
 import type { LabelledMeasure } from "../shared/metrics.ts";
 import type { Vendor } from "./registry.ts";
 
-/** Why a key rests. */
+/** Why a key is paused. */
 export type KeyTrouble = "limited" | "refused" | "out_of_quota";
 
 export interface PooledKey {
   readonly secret: Secret;
   /** Its position among the configured keys, `#1` for the first. Keys have no other name. */
   readonly name: string;
-  /** The key rests, and was taken because all of them do. */
-  readonly isResting: boolean;
+  /** The key is paused, and was taken because all of them are. */
+  readonly isPaused: boolean;
 }
 
-/** How long a limited key rests if the vendor doesn't say. */
+/** How long a limited key is paused if the vendor doesn't say. */
 const limitedMs = 10_000;
-/** How long a key rests that is refused or out of quota. */
+/** How long a key is paused that is refused or out of quota. */
 const brokenMs = 5 * 60_000;
-/** The longest rest, whatever the vendor asks for. */
+/** The longest pause, whatever the vendor asks for. */
 const longestRestMs = 60 * 60_000;
 
 /**
  * The service's keys for one vendor, where it has several. Calls take them in turn; a key that the
- * vendor has refused rests. Kept in memory, per process.
+ * vendor has refused is paused. Kept in memory, per process.
  */
 export class KeyPool {
   readonly #vendor: string;
   readonly #clock: Clock;
   readonly #log: Pick<Log, "info" | "warn">;
   readonly #keys: readonly { secret: Secret; name: string }[];
-  /** Monotonic time at which each key wakes. */
-  readonly #wakeMs: number[];
-  /** Why each key last rested. */
+  /** Monotonic time at which each key's pause ends. */
+  readonly #endsMs: number[];
+  /** Why each key was last paused. */
   readonly #troubles: (KeyTrouble | undefined)[] = [];
   #next = 0;
 
@@ -47,20 +47,20 @@ export class KeyPool {
     this.#clock = clock;
     this.#log = log;
     this.#keys = secrets.map((secret, index) => ({ secret, name: `#${index + 1}` }));
-    this.#wakeMs = secrets.map(() => -Infinity);
+    this.#endsMs = secrets.map(() => -Infinity);
   }
 
   /**
-   * Returns the key for a call's first request: the next in turn, or, if all rest, the first to
-   * wake.
+   * Returns the key for a call's first request: the next in turn, or, if all are paused, the one
+   * whose pause ends first.
    */
   take(): PooledKey {
-    return this.takeAnother([]) ?? this.#pooled(this.#firstToWake());
+    return this.takeAnother([]) ?? this.#pooled(this.#firstUnpaused());
   }
 
-  /** The next key in turn that neither rests nor is one of `used`; undefined: none is left. */
+  /** The next key in turn that is neither paused nor one of `used`; undefined: none is left. */
   takeAnother(used: readonly PooledKey[]): PooledKey | undefined {
-    const index = this.#findAwake(used);
+    const index = this.#findUnpaused(used);
     if (index === undefined) return undefined;
     this.#next = (index + 1) % this.#keys.length;
     return this.#pooled(index);
@@ -68,35 +68,35 @@ export class KeyPool {
 
   /** Whether `takeAnother` would give a key. */
   hasAnother(used: readonly PooledKey[]): boolean {
-    return this.#findAwake(used) !== undefined;
+    return this.#findUnpaused(used) !== undefined;
   }
 
   /**
-   * Lets a key rest that the vendor has refused. `retryAfterMs`: the wait that the vendor asked
+   * Pauses a key that the vendor has refused. `retryAfterMs`: the wait that the vendor asked
    * for, which counts for limited keys only.
    */
-  rest({ name }: PooledKey, trouble: KeyTrouble, retryAfterMs?: number): void {
+  pause({ name }: PooledKey, trouble: KeyTrouble, retryAfterMs?: number): void {
     const ms = trouble === "limited"
       ? Math.min(retryAfterMs ?? limitedMs, longestRestMs)
       : brokenMs;
-    this.#wakeMs[this.#indexOf(name)] = this.#nowMs() + ms;
+    this.#endsMs[this.#indexOf(name)] = this.#nowMs() + ms;
     this.#troubles[this.#indexOf(name)] = trouble;
     const fields = { vendor: this.#vendor, key: name, reason: trouble, seconds: ms / 1000 };
     this.#log.warn("a vendor key is paused", fields);
   }
 
-  /** Ends the rest of a key that the vendor has accepted. */
-  answered({ name, isResting }: PooledKey): void {
+  /** Ends the pause of a key that the vendor has accepted. */
+  answered({ name, isPaused }: PooledKey): void {
     const index = this.#indexOf(name);
-    // An answer to a request sent before the rest says nothing about it.
-    if (!isResting || this.#wakeMs[index]! <= this.#nowMs()) return;
-    this.#wakeMs[index] = -Infinity;
+    // An answer to a request sent before the pause says nothing about it.
+    if (!isPaused || this.#endsMs[index]! <= this.#nowMs()) return;
+    this.#endsMs[index] = -Infinity;
     this.#log.info("a vendor key works again", { vendor: this.#vendor, key: name });
   }
 
-  get states(): { name: string; isResting: boolean }[] {
+  get states(): { name: string; isPaused: boolean }[] {
     const nowMs = this.#nowMs();
-    return this.#keys.map(({ name }, index) => ({ name, isResting: this.#wakeMs[index]! > nowMs }));
+    return this.#keys.map(({ name }, index) => ({ name, isPaused: this.#endsMs[index]! > nowMs }));
   }
 
   /**
@@ -104,27 +104,27 @@ export class KeyPool {
    */
   get waitMs(): number | undefined {
     const nowMs = this.#nowMs();
-    const waits = this.#wakeMs.map((wakeMs) => Math.max(0, wakeMs - nowMs))
+    const waits = this.#endsMs.map((endMs) => Math.max(0, endMs - nowMs))
       .filter((ms, index) => ms === 0 || this.#troubles[index] === "limited");
     return waits.length === 0 ? undefined : least(waits);
   }
 
-  #findAwake(used: readonly PooledKey[]): number | undefined {
+  #findUnpaused(used: readonly PooledKey[]): number | undefined {
     const nowMs = this.#nowMs();
     for (let step = 0; step < this.#keys.length; step++) {
       const index = (this.#next + step) % this.#keys.length;
       const { name } = this.#keys[index]!;
-      if (this.#wakeMs[index]! <= nowMs && !used.some((one) => one.name === name)) return index;
+      if (this.#endsMs[index]! <= nowMs && !used.some((one) => one.name === name)) return index;
     }
     return undefined;
   }
 
-  #firstToWake(): number {
-    return this.#wakeMs.indexOf(least(this.#wakeMs));
+  #firstUnpaused(): number {
+    return this.#endsMs.indexOf(least(this.#endsMs));
   }
 
   #pooled(index: number): PooledKey {
-    return { ...this.#keys[index]!, isResting: this.#wakeMs[index]! > this.#nowMs() };
+    return { ...this.#keys[index]!, isPaused: this.#endsMs[index]! > this.#nowMs() };
   }
 
   #indexOf(name: string): number {
@@ -137,7 +137,7 @@ export class KeyPool {
 }
 
 export interface KeyPools {
-  /** Undefined for a vendor with fewer than two keys: an only key never rests. */
+  /** Undefined for a vendor with fewer than two keys: an only key is never paused. */
   of(vendor: Vendor): KeyPool | undefined;
   readonly gauges: Readonly<Record<string, LabelledMeasure>>;
 }
@@ -165,9 +165,9 @@ export function createKeyPools({ vendors, clock, log }: {
         labels: ["vendor", "key"],
         readAll: () =>
           [...pools].flatMap(([vendor, pool]) =>
-            pool.states.map(({ name, isResting }) => ({
+            pool.states.map(({ name, isPaused }) => ({
               labels: { vendor, key: name },
-              value: isResting ? 1 : 0,
+              value: isPaused ? 1 : 0,
             }))
           ),
       },

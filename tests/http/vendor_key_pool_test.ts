@@ -48,8 +48,8 @@ async function start(behaviour: Behaviour, env: Environment = {}) {
 
 async function restingKeys(service: { fetch: (path: string) => Promise<Response> }) {
   const metrics = await (await service.fetch("/metrics")).text();
-  const resting = metrics.matchAll(/key_resting\{vendor="vendor-b",key="(#\d)"\} 1/g);
-  return [...resting].map(([, key]) => key);
+  const paused = metrics.matchAll(/key_resting\{vendor="vendor-b",key="(#\d)"\} 1/g);
+  return [...paused].map(([, key]) => key);
 }
 
 const limited: Act = (exchange) =>
@@ -82,7 +82,7 @@ Deno.test("three keys, one refused, one limited: no call fails", async () => {
   assert.deepEqual(
     new Set(others),
     new Set(["key-number-three"]),
-    "those that rest are left alone",
+    "paused ones are left alone",
   );
   const metrics = await (await service.fetch("/metrics")).text();
   assert.match(metrics, /gateway_vendor_key_resting\{vendor="vendor-b",key="#1"\} 1/);
@@ -115,13 +115,13 @@ Deno.test("a limited key is used again once its time is over", async () => {
         ? exchange.answer(200, wholeAnswer)
         : exchange.answer(429, { error: { message: "Slow." } }, { "retry-after": "1" }),
   });
-  // Other keys answer until the second has rested for its second, however long a call takes.
+  // Other keys answer until the second has been paused for its second, however long a call takes.
   while (usedMs.length < 2) await service.call();
   const [limitedMs, againMs] = usedMs as [number, number];
   assert.ok(againMs - limitedMs >= 1_000, `again after ${againMs - limitedMs} ms`);
 });
 
-Deno.test("an error about the key under a good status rests the key, and the next is asked", async () => {
+Deno.test("an error about the key under a good status pauses the key, and the next is asked", async () => {
   const error = JSON.stringify({ error: { message: "Slow down.", code: 429 } });
   for (const stream of [false, true]) {
     await using service = await start({
@@ -171,7 +171,7 @@ Deno.test("after another key was asked, a cut answer fails as the response that 
   );
 });
 
-Deno.test("of several pictures asked for at once, the key of the failed answer rests", async () => {
+Deno.test("of several pictures asked for at once, the key of the failed answer is paused", async () => {
   const isAskedAgain = Promise.withResolvers<void>();
   let others = 0;
   const broken: Act = async (exchange) => {
@@ -196,7 +196,7 @@ Deno.test("of several pictures asked for at once, the key of the failed answer r
   assert.deepEqual(await restingKeys(service), ["#1"]);
 });
 
-Deno.test("where other pictures of the call came, the key of the failed answer rests too", async () => {
+Deno.test("where other pictures of the call came, the key of the failed answer is paused too", async () => {
   const drawn: Act = (exchange) => exchange.answer(200, { data: [{ b64_json: "AAAA" }] });
   await using service = await start({
     "key-number-one": (exchange) =>
@@ -219,7 +219,7 @@ Deno.test("what a vendor reported before its error is not charged a second time"
   assert.equal(response.status, 429);
   const row = await service.row(response.headers.get("x-transaction-id"));
   assert.deepEqual([row.status, row.input_tokens], ["failed", 9]);
-  // The key rests all the same.
+  // The key is paused all the same.
   assert.equal((await service.call()).response.status, 200);
   await service.call();
   await service.call();
@@ -234,7 +234,7 @@ Deno.test("where every key is refused the caller gets that, after one request wi
   assert.match(text, /upstream_authentication_failed/);
   assert.doesNotMatch(text, /key-number/);
   assert.deepEqual(service.seen, [...keys]);
-  // All rest: the one that wakes first is used, and no other.
+  // All are paused: the one that resumes first is used, and no other.
   await service.call();
   assert.deepEqual(service.seen.slice(3), [one]);
 });
@@ -285,7 +285,7 @@ Deno.test("a caller's own key is used alone, whatever becomes of it", async () =
   assert.deepEqual(service.seen as string[], ["key-of-the-caller"]);
 });
 
-Deno.test("an only key never rests", async () => {
+Deno.test("an only key is never paused", async () => {
   let isRefused = true;
   await using service = await start({
     "key-number-one": (exchange) =>
