@@ -146,7 +146,7 @@ export class Recorder {
     this.#waiters.set(accounts, waiters.add(waiter));
     signal?.addEventListener("abort", () => waiters.delete(waiter) && reject(signal.reason));
     this.#writeNow();
-    // After a failed sync the journal has records that are stored already once more.
+    // After a failed sync the journal again holds records that are already stored.
     this.#start();
     await promise;
   }

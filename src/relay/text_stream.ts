@@ -65,7 +65,8 @@ export class TextStreamListener implements StreamListener {
 
   /**
    * Sends the output of one piece in one write, up to an event that fails. Returns a promise if the
-   * piece completes a large event, or one that means much, which is taken in turns with other calls.
+   * piece completes a large event, or one that decodes to many, which is taken in turns with other
+   * calls.
    */
   take(piece: Uint8Array, output: StreamOutput): Promise<void> | undefined {
     const run = new Run(output);
@@ -151,7 +152,7 @@ export class TextStreamListener implements StreamListener {
     return this.#heavyStep !== undefined && bytes.length > heavyUnits;
   }
 
-  /** A small event may mean much: the last one ends all open calls. */
+  /** A small event may decode to many: the last one ends all open tool calls. */
   #isLong({ events }: DecodedEvent): boolean {
     return this.#heavyStep !== undefined && this.#plan.takesSlices === true &&
       events.length > sliceLength;

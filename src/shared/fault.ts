@@ -71,9 +71,9 @@ export function missingField(path: string): Fault {
 }
 
 /**
- * What somebody sets can't be so; `field` is its path in the API (`targets[0].model`), empty where it
- * is the whole. To callers it is `invalid_value`, on the command line wrong usage, and in a form it
- * stands beside the field.
+ * An invalid setting; `field` is its path in the API (`targets[0].model`), empty if the error is
+ * about all fields together. Callers get it as `invalid_value`, the command line shows it as wrong
+ * usage, and a form shows it next to the field.
  */
 export class OptionError extends Fault {
   constructor(

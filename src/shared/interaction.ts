@@ -117,8 +117,8 @@ export interface SettledCall extends Interaction {
   /** For a vendor-reported cost: the cost by the price list. For metrics; not stored. */
   listCostUsd?: string;
   /**
-   * Source interactions that this system call quotes, as evaluations do. If one is erased, this call's
-   * record is dropped.
+   * Earlier calls whose content this call repeats: those that an evaluation repeats, or the turns
+   * before it on a WebSocket. If one is erased before this call is stored, neither is this call.
    */
   sourceCallIds?: readonly string[];
   /** The idempotent request that this call answers; not stored. */

@@ -1,8 +1,8 @@
 import { codeFiles, type Finding, type Tree } from "./tree.ts";
 
 /**
- * The four text dialects have the same files with the same exported functions, so that who knows
- * one finds his way in the others (docs/developing.md, "Adding a dialect").
+ * The text dialects have the same files with the same exported functions, so that whoever knows one
+ * of them knows where to look in the others (docs/developing.md, "Adding a dialect").
  */
 export function checkDialectTemplate(tree: Tree): Finding[] {
   const names = dialectFolders(tree);

@@ -3,8 +3,8 @@ import { isTest } from "./tree.ts";
 
 /**
  * Only a dialect's own folder knows its field names (issue 4): beside it the contracts, the demo's
- * vendors, the clients (the conformance command and the one that is shipped), and tests. Told by words that occur in a
- * wire format and nowhere else.
+ * vendors, the clients (the conformance command and the one that is shipped), and tests. A wire
+ * format is recognised by words that occur nowhere else.
  */
 export const wireWords: Check = {
   isAbout: (path) => isLooked.test(path) && !isTest(path),

@@ -461,7 +461,7 @@ export function openPostgresSocket({ host: [host], port: [port], path }: DriverA
   return Object.assign(socket, { host, port, _host: host });
 }
 
-/** What the driver is told of a URL: it would cut an IPv6 address off at its first colon. */
+/** What the driver gets in place of a URL, whose IPv6 address it would cut off at the first colon. */
 function driverAddress(url: string) {
   const { hostname } = new URL(url);
   if (!hostname.startsWith("[")) return { url, socketOption: { socket: openPostgresSocket } };

@@ -78,7 +78,7 @@ export function* passThrough(
   };
 }
 
-/** Plans a stream that is passed on; another try of the call begins anew. */
+/** Plans a stream that is passed on; a retry starts with a new plan. */
 function passStream(
   { dialect, body, facts, stateless, shown, repeat }:
     & Pick<PassedRequest, "dialect" | "body" | "facts">

@@ -20,7 +20,7 @@ const longReadMs = 1;
 const tickMs = 8;
 /** Readers whose last read took no longer go on at each tick: so do streams at a model's pace. */
 const briefReadMs = 0.1;
-/** Once all reads of so long a time have taken `tickMs`, whoever reads next rests, too. */
+/** Once the reads within this time have taken `tickMs` in total, the next reader rests, too. */
 const windowMs = 2 * tickMs;
 
 export function isLong(tookMs: number): boolean {
