@@ -75,19 +75,37 @@ export async function requirePrice(
   }
   const found = find();
   if (found) return found;
-  const { label, aliases } = target.vendor;
-  const listed = deps.prices.listed(label, at).map(({ model }) => model);
-  const vendor = aliases[0] ?? label;
-  const isVirtual = target.through === undefined &&
-    deps.routes.lookUp(principal.account.id, target.model)?.isVirtual;
   throw new Fault("model_not_found", {
     param: "model",
-    message: `model: no price is known for '${`${vendor}/${target.model}`.slice(0, 100)}'.${
-      isVirtual
-        ? ` '${target.model}' is a virtual model: call it at /chat/v1, without a vendor.`
-        : `${
-          didYouMean(target.model, listed, `${vendor}/`)
-        } The service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`
+    message: `model: no price is known for '${shownId(target).slice(0, 100)}'.${
+      whereInstead(deps, target, principal.account.id, at)
     }`,
   });
+}
+
+/** Says what to call in place of a model without a price. */
+function whereInstead(
+  { prices, routes }: Pick<PriceDeps, "prices" | "routes">,
+  target: ResolvedModel,
+  accountId: number,
+  at: Date,
+): string {
+  const { vendor, model, through } = target;
+  const route = through === undefined ? routes.lookUp(accountId, model) : undefined;
+  if (route?.isVirtual) {
+    return ` '${model}' is a virtual model: call it at /chat/v1, without a vendor.`;
+  }
+  const other = route?.targets[0].target;
+  if (other && other.vendor !== vendor && prices.find(other.vendor.label, other.model, at)) {
+    return ` It is a model of another vendor: call '${shownId(other)}' at /chat/v1.`;
+  }
+  const listed = prices.listed(vendor.label, at).map((row) => row.model);
+  return `${
+    didYouMean(model, listed, shownId({ vendor, model: "" }))
+  } The service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`;
+}
+
+function shownId({ vendor, model }: Pick<ResolvedModel, "vendor" | "model">): string {
+  const { aliases, label } = vendor;
+  return `${aliases[0] ?? label}/${model}`;
 }

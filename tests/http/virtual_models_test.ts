@@ -265,6 +265,19 @@ Deno.test("on a vendor's own path a virtual model's name is refused, with the pa
   }
 });
 
+Deno.test("a model of another vendor is refused with the name to call", async () => {
+  const rows = [["/openai/v1", "claude-sonnet-4-6"], ["/openai/v1", "anthropic/claude-sonnet-4-6"]];
+  for (const [path, model] of [...rows, ["/chat/v1", "openai/claude-sonnet-4-6"]]) {
+    const answer = await service().post(`${path}/chat/completions`, { model, messages });
+    const { error } = await answer.json();
+    assert.equal(error.code, "model_not_found");
+    assert.match(
+      error.message,
+      /of another vendor: call 'anthropic\/claude-sonnet-4-6' at \/chat\/v1\.$/,
+    );
+  }
+});
+
 const wrong: [string[], unknown, RegExp][] = [
   [["model", "set", "x/y"], { targets: ["gpt-4.1"] }, /^name: 'x\/y' is not a name/],
   [["model", "set", "x"], "{", /^standard input: expected JSON/],
