@@ -1,5 +1,6 @@
 /** Why was this refused: from an `X-Request-ID` to code, field and key, in log and dashboard. */
 import assert from "@std/assert";
+import { errors } from "../../contracts/kernel/errors.ts";
 import { shared } from "../support/service.ts";
 import { startDashboard } from "./world.ts";
 
@@ -82,6 +83,8 @@ Deno.test("a refused call says code, field, account, key and model in the log, a
     const code = / code=(\w+)/.exec(line)![1]!;
     assert.ok(text.includes(`<code>${code}</code>`), `${call.id}: ${code}`);
     assert.ok(text.includes(`<code>${call.id}</code>`));
+    const meaning = errors[code as keyof typeof errors].message.replaceAll("'", "&#39;");
+    assert.ok(text.includes(`<code>${code}</code> ${meaning}</p>`), meaning);
     const param = / param=(\S+)/.exec(line)?.[1];
     if (param !== undefined) assert.ok(text.includes(`<code>${param}</code>`), param);
     assert.ok(!text.includes(secretWords));

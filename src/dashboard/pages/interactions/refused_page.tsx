@@ -252,9 +252,26 @@ export function RefusedTable({ rows, names, now, csv }: {
   csv: string;
 }) {
   return (
-    <Table label="Refused requests" head={head} csv={csv}>
-      {rows.map((row) => <RefusedLine row={row} names={names} now={now} />)}
-    </Table>
+    <>
+      <Table label="Refused requests" head={head} csv={csv}>
+        {rows.map((row) => <RefusedLine row={row} names={names} now={now} />)}
+      </Table>
+      <Codes codes={[...new Set(rows.map(({ code }) => code))].sort()} />
+    </>
+  );
+}
+
+/** What the codes of a list mean: the table has no room for it, and no finger reaches a tooltip. */
+function Codes({ codes }: { codes: readonly RefusalRow["code"][] }) {
+  return (
+    <div class="hint">
+      {codes.map((code) => (
+        <p>
+          <code>{code}</code> {errors[code]?.message}
+        </p>
+      ))}
+      <p>The answer that the caller got also says what was expected.</p>
+    </div>
   );
 }
 
@@ -266,7 +283,7 @@ function RefusedLine(
       <td class="nowrap">
         <Time at={row.at} now={now} />
       </td>
-      <td class="nowrap" title={errors[row.code]?.message ?? ""}>
+      <td class="nowrap">
         <code>{row.code}</code> <span class="muted">{row.httpStatus}</span>
       </td>
       <td class="breaks">{row.param === undefined ? <Dash /> : <code>{row.param}</code>}</td>
