@@ -8,12 +8,14 @@ import { isRecord } from "./json.ts";
  * The source of a part's media: a `data:` address is split into its parts, any other address stays.
  * Mime types are lower case without parameters, and `image/jpg` becomes `image/jpeg`; if the type
  * is missing or `application/octet-stream`, the first bytes decide. Undefined for a `data:` address
- * that can't be read.
+ * that can't be read, and for what is no address, such as bare base64.
  */
 export function mediaSource(
   address: string,
 ): Exclude<MediaPart["source"], { type: "vendor-file" }> | undefined {
-  if (!address.startsWith("data:")) return { type: "url", url: address, mimeType: undefined };
+  if (!address.startsWith("data:")) {
+    return hasScheme.test(address) ? { type: "url", url: address, mimeType: undefined } : undefined;
+  }
   const comma = address.indexOf(",");
   if (comma < 0) return undefined;
   const header = address.slice("data:".length, comma).split(";").map((one) => one.trim());
@@ -22,6 +24,8 @@ export function mediaSource(
   const data = isBase64 ? standardBase64(raw) : encodePercent(raw);
   return data === undefined ? undefined : base64Source(data, header[0]);
 }
+
+const hasScheme = /^[a-z][a-z\d+.-]{0,30}:/i;
 
 /** A data URL, or bare base64, which clients send as well. */
 export function dataSource(data: string): MediaPart["source"] | undefined {

@@ -36,6 +36,12 @@ Deno.test("any other address stays one", () => {
   });
 });
 
+Deno.test("a text without a scheme is no address", () => {
+  for (const text of [png, "/9j/4AAQ", "a.example/x.png", ""]) {
+    assert.equal(mediaSource(text), undefined, text);
+  }
+});
+
 Deno.test("what is no base64 is refused", () => {
   for (const text of ["a", "a*b=", "%zz"]) assert.equal(standardBase64(text), undefined, text);
   assert.equal(mediaSource("data:image/png;base64"), undefined);
