@@ -2,7 +2,11 @@ import { writeJson } from "../../base/write_json.ts";
 import { runAtOnce, type Step } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
-import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  SettingName,
+} from "../../dialects/kernel/canonical_request.ts";
 import type {
   Dialect,
   RequestFacts,
@@ -12,6 +16,7 @@ import type {
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
+import { settingPath } from "../../dialects/kernel/setting_losses.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import { invalidValue } from "../../shared/fault.ts";
@@ -96,6 +101,7 @@ export async function planCall(
   checkSettings(read);
   // Before an encoder finds that what is left of a message is empty.
   enforceTranslationMode(read.unsupported, mode);
+  checkToolChoice(read, mode);
   const isMoved = first !== dialect.name && dialects.includes(dialect.name);
   const decoded = isMoved ? withoutReasoningSummaries(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
@@ -161,12 +167,35 @@ export function unsignedThinking(
  * Refuses values that no dialect allows; an encoder would turn them into the nearest value that its
  * own dialect allows.
  */
-function checkSettings({ temperature = 0, choices = 1, paths }: CanonicalRequest): void {
-  if (!(temperature >= 0 && temperature <= 2)) {
-    throw invalidValue(paths.temperature ?? "temperature", "expected a number from 0 to 2");
-  }
-  if (Number.isInteger(choices) && choices >= 1) return;
-  throw invalidValue(paths.choices ?? "choices", "expected a whole number from 1");
+function checkSettings(request: CanonicalRequest): void {
+  const { temperature = 0, topP = 0, choices = 1, maxOutputTokens = 1 } = request;
+  const check = (setting: SettingName, isAllowed: boolean, expected: string) => {
+    if (!isAllowed) throw invalidValue(settingPath(request, setting), expected);
+  };
+  check("temperature", temperature >= 0 && temperature <= 2, "expected a number from 0 to 2");
+  check("topP", topP >= 0 && topP <= 1, "expected a number from 0 to 1");
+  check("choices", isCount(choices), "expected a whole number from 1");
+  check("maxOutputTokens", isCount(maxOutputTokens), "expected a whole number from 1");
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1;
+}
+
+/**
+ * Refuses a tool choice that no tool can satisfy. Encoders leave the choice out if there are no
+ * tools, and vendors name the tool in their own words, if at all.
+ */
+function checkToolChoice(request: CanonicalRequest, mode: TranslationMode): void {
+  const { toolChoice, tools, webSearch, unsupported } = request;
+  if (!toolChoice || request.asksForSummary) return;
+  const path = settingPath(request, "toolChoice");
+  const defined = new Set(tools.map(({ name }) => name));
+  const missing = toolChoice.names?.find((name) => !defined.has(name));
+  if (missing !== undefined) throw invalidValue(path, `no tool has the name '${missing}'`);
+  if (toolChoice.mode !== "required" || tools.length > 0 || webSearch) return;
+  if (mode !== "lenient") throw invalidValue(path, "a call is required, but there are no tools");
+  unsupported.push({ path, value: toolChoice.mode, weight: "hint" });
 }
 
 /**

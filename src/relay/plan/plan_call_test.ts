@@ -312,6 +312,40 @@ Deno.test("a tool of OpenRouter's that is refused elsewhere is named, too", asyn
   await assert.rejects(planCall(planDeps(), request), refused);
 });
 
+Deno.test("values that no vendor allows are refused by the caller's name of the field", async () => {
+  const contents = [{ parts: [{ text: "Go" }] }];
+  const generate = (generationConfig: object) => ({ model: "m", contents, generationConfig });
+  const tools = [{ functionDeclarations: [{ name: "f" }] }];
+  const calling = (config: object, offered: unknown = tools) => ({
+    ...{ model: "m", contents, tools: offered },
+    toolConfig: { functionCallingConfig: config },
+  });
+  const choice = "toolConfig.functionCallingConfig";
+  const rows: [param: string, body: { model: string }][] = [
+    ["generationConfig.maxOutputTokens", generate({ maxOutputTokens: 0 })],
+    ["generationConfig.maxOutputTokens", generate({ maxOutputTokens: 2.5 })],
+    ["generationConfig.topP", generate({ topP: 2 })],
+    ["generationConfig.candidateCount", generate({ candidateCount: 0 })],
+    [choice, calling({ mode: "ANY", allowedFunctionNames: ["g"] })],
+    [choice, calling({ mode: "ANY" }, [])],
+  ];
+  for (const [param, body] of rows) {
+    for (const vendor of ["vendor-a", "vendor-b", "vendor-c"]) {
+      const request = requestOf(body, 1, "managed", { dialect: "generate", vendor });
+      await assert.rejects(planCall(planDeps(), request), { code: "invalid_value", param }, vendor);
+    }
+  }
+});
+
+Deno.test("a lenient call whose only tool can't be carried loses its tool choice, too", async () => {
+  const messages = [{ role: "user", content: "Go" }];
+  const tools = [{ type: "browser_search" }];
+  const body = { model: "m", messages, tools, tool_choice: "required" };
+  const asked = { dialect: "chat", vendor: "vendor-c" } as const;
+  const lenient = requestOf(body, 1, "managed", { ...asked, translationMode: "lenient" });
+  assert.deepEqual((await planCall(planDeps(), lenient)).losses, ["tools[0]", "tool_choice"]);
+});
+
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 function requestOf(
   body: { model: string },

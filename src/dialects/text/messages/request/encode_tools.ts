@@ -1,6 +1,5 @@
 import { defined } from "../../../../base/defined.ts";
 import { pushAll } from "../../../../base/lists.ts";
-import { invalidValue } from "../../../../shared/fault.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
 import { customToolDescription, customToolInput } from "../../../kernel/custom_tool.ts";
@@ -117,11 +116,6 @@ function usedNames(request: CanonicalRequest): string[] {
 function toolsToSend(request: CanonicalRequest, used: readonly string[]): Tool[] {
   const names = request.toolChoice?.names;
   if (!names) return request.tools;
-  const defined = new Set(request.tools.map((tool) => tool.name));
-  for (const name of names) {
-    if (defined.has(name)) continue;
-    throw invalidValue(settingPath(request, "toolChoice"), `no tool has the name '${name}'`);
-  }
   // A single forced tool is named by the choice itself; the others stay, to keep the prompt cache
   // valid.
   if (request.toolChoice?.mode === "required" && names.length === 1) return request.tools;

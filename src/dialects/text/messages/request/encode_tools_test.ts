@@ -157,11 +157,6 @@ Deno.test("allowed tools are the ones sent, with those that the history used", (
     "f",
     "g",
   ]);
-  assert.throws(
-    () =>
-      names({ toolChoice: { mode: "auto", names: ["zz"] }, paths: { toolChoice: "tool_choice" } }),
-    (thrown: unknown) => thrown instanceof Fault && thrown.param === "tool_choice",
-  );
 });
 
 Deno.test("serial calls need a tool choice, and tools", () => {
