@@ -87,6 +87,8 @@ export interface UnsupportedField {
   value: unknown;
   /** The effect of leaving it out. */
   weight: LossWeight;
+  /** Set if the field is another dialect's: where the caller's has it. */
+  instead?: string;
 }
 
 /**

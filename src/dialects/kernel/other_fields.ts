@@ -86,12 +86,14 @@ export function* otherFields(
  * Returns the fields of a request itself, or of the record at `within`, that the decoder doesn't
  * read. A switch that is off is a hint, since it may be on by default, as `enable_thinking` is.
  * `changesNothing`: whether a value asks only for what the vendor does anyway.
+ * `others`: fields of other dialects, and where this one has them (`borrowed_fields.ts`).
  */
 export function unknownFields(
   record: JsonRecord,
   knownFields: Readonly<Record<string, unknown>>,
-  { weightOf, changesNothing, spell = (field) => field, within = "" }: {
+  { weightOf, others = {}, changesNothing, spell = (field) => field, within = "" }: {
     weightOf: (name: string) => LossWeight;
+    others?: Readonly<Record<string, string>>;
     changesNothing?: (name: string, value: unknown) => boolean;
     spell?: (field: string) => string;
     within?: string;
@@ -102,7 +104,11 @@ export function unknownFields(
     const isKnown = Object.hasOwn(knownFields, name);
     const isOff = value === false;
     if (isKnown || (isEmptyValue(value) && !isOff) || changesNothing?.(name, value)) return [];
-    return [{ path: memberPath(field, within), value, weight: isOff ? "hint" : weightOf(name) }];
+    const path = memberPath(field, within);
+    if (Object.hasOwn(others, name)) {
+      return [{ path, value, weight: "meaning", instead: others[name]! }];
+    }
+    return [{ path, value, weight: isOff ? "hint" : weightOf(name) }];
   });
 }
 

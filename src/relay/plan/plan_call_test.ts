@@ -346,6 +346,25 @@ Deno.test("a lenient call whose only tool can't be carried loses its tool choice
   assert.deepEqual((await planCall(planDeps(), lenient)).losses, ["tools[0]", "tool_choice"]);
 });
 
+Deno.test("a field of another dialect that decides the answer is refused with its name here", async () => {
+  const messages = [{ role: "user", content: "Go" }];
+  const format = { type: "json_object" };
+  const rows: [DialectName, string, { model: string; [field: string]: unknown }, RegExp][] = [
+    ["responses", "response_format", { model: "m", input: "Go", response_format: format }, /text/],
+    ["responses", "max_tokens", { model: "m", input: "Go", max_tokens: 5 }, /max_output_tokens/],
+    ["chat", "system", { model: "m", messages, system: "Be brief." }, /the role 'system'/],
+    ["messages", "stop", { model: "m", max_tokens: 5, messages, stop: ["x"] }, /stop_sequences/],
+  ];
+  for (const [dialect, param, body, instead] of rows) {
+    const request = requestOf(body, 1, "managed", { dialect, vendor: "vendor-d" });
+    const refused = { code: "unsupported_parameter", param, message: instead };
+    await assert.rejects(planCall(planDeps(), request), refused);
+    const lenient = { dialect, vendor: "vendor-d", translationMode: "lenient" };
+    const { losses } = await planCall(planDeps(), requestOf(body, 1, "managed", lenient));
+    assert.deepEqual(losses, [param]);
+  }
+});
+
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 function requestOf(
   body: { model: string },

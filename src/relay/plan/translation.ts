@@ -239,10 +239,11 @@ export function enforceTranslationMode(
     mode === "strict" || (mode === "default" && weight === "meaning")
   );
   if (refused) {
+    const instead = "instead" in refused ? `Use ${refused.instead}` : "Leave it out";
     throw new Fault("unsupported_parameter", {
       param: refused.path,
       message: `${refused.path}: ${whyRefused(refused)}.${
-        mode === "strict" ? "" : " Leave it out, or send 'X-Translation-Mode: lenient' to drop it."
+        mode === "strict" ? "" : ` ${instead}, or send 'X-Translation-Mode: lenient' to drop it.`
       }`,
     });
   }
@@ -262,6 +263,7 @@ const maxReported = 1000;
  * may well support what was meant, such as an image that was written as in another dialect.
  */
 function whyRefused(refused: Loss | UnsupportedField): string {
+  if ("instead" in refused) return "this endpoint has no such field";
   const isElement = refused.path.endsWith("]");
   const type = isElement && "value" in refused && isRecord(refused.value) && refused.value.type;
   return typeof type === "string" && /^[\w:-]{1,64}$/.test(type)

@@ -13,6 +13,7 @@ import type {
 } from "../../kernel/canonical_request.ts";
 import { invalidValue } from "../../../shared/fault.ts";
 import { memberPath, numberAt, objectAt, oneOf, stringsAt, textAt } from "../../kernel/fields.ts";
+import { borrowedFields } from "../../kernel/borrowed_fields.ts";
 import { summaryQuestion } from "../../kernel/summary.ts";
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
@@ -30,6 +31,7 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
   const unsupported = [
     ...unknownFields(request, knownFields, {
       weightOf: (name) => meaningful.has(name) ? "meaning" : "hint",
+      others: borrowedFields.messages,
       changesNothing,
     }),
     ...(yield* otherFields(request, knownFields)),

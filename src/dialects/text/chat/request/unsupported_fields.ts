@@ -1,3 +1,4 @@
+import { borrowedFields } from "../../../kernel/borrowed_fields.ts";
 import type { UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readModalities } from "../../../kernel/modalities.ts";
@@ -18,6 +19,7 @@ export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   return [
     ...unknownFields(request, isSearch ? knownFields : withoutSearch, {
       weightOf: (name) => name === "modalities" || name === "audio" ? "meaning" : "hint",
+      others: borrowedFields.chat,
       changesNothing: (name, value) =>
         name === "modalities"
           ? readModalities(value) !== undefined

@@ -1,3 +1,4 @@
+import { borrowedFields } from "../../../kernel/borrowed_fields.ts";
 import type { UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { unknownFields } from "../../../kernel/other_fields.ts";
@@ -24,6 +25,7 @@ export function unsupportedFields(request: JsonRecord, limitsSearches = false): 
       meanings.has(name) || (name === "prompt_cache_options" && prewarms(request))
         ? "meaning"
         : "hint",
+    others: borrowedFields.responses,
     changesNothing: (name, value) =>
       changesNothing(name, value) || (name === "max_tool_calls" && limitsSearches),
   });
