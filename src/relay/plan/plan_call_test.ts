@@ -365,6 +365,20 @@ Deno.test("a field of another dialect that decides the answer is refused with it
   }
 });
 
+Deno.test("a format or tool choice of an unknown type is named with its type", async () => {
+  const messages = [{ role: "user", content: "Go" }];
+  const rows = [
+    ["response_format", { response_format: { type: "json" } }],
+    ["tool_choice", { tool_choice: { type: "any" } }],
+  ] as const;
+  for (const [param, field] of rows) {
+    const body = { model: "m", messages, ...field };
+    const request = requestOf(body, 1, "managed", { dialect: "chat", vendor: "vendor-c" });
+    const message = new RegExp(`^${param}: the type '(json|any)' is unknown, or the vendor`);
+    await assert.rejects(planCall(planDeps(), request), { param, message });
+  }
+});
+
 /** A request for a vendor: a messages caller's for OpenAI, unless they say otherwise. */
 function requestOf(
   body: { model: string },

@@ -259,13 +259,14 @@ export function enforceTranslationMode(
 const maxReported = 1000;
 
 /**
- * Names the type of a part, item or tool, since the caller's dialect may not have it: the vendor
- * may well support what was meant, such as an image that was written as in another dialect.
+ * Names the type of a part, item, tool, format or tool choice, since the caller's dialect may not
+ * have it: the vendor may well support what was meant, such as an image that was written as in
+ * another dialect.
  */
 function whyRefused(refused: Loss | UnsupportedField): string {
   if ("instead" in refused) return "this endpoint has no such field";
-  const isElement = refused.path.endsWith("]");
-  const type = isElement && "value" in refused && isRecord(refused.value) && refused.value.type;
+  const isTyped = /(?:\]|format|tool_choice)$/.test(refused.path);
+  const type = isTyped && "value" in refused && isRecord(refused.value) && refused.value.type;
   return typeof type === "string" && /^[\w:-]{1,64}$/.test(type)
     ? `the type '${type}' is unknown, or the vendor of this model can't carry it`
     : "the vendor of this model can't carry this field";
