@@ -1,3 +1,5 @@
+import { asRecord } from "./json.ts";
+
 /**
  * Fields that callers bring from another dialect and rely on, and where their own has them. Left
  * out, the answer would be another one, or have no limit to its cost.
@@ -20,3 +22,13 @@ export const borrowedFields = {
     stop: "stop_sequences",
   },
 } as const;
+
+/**
+ * Whether a field of another dialect changes nothing: it asks for plain text, or repeats `own`, the
+ * value of the dialect's own field.
+ */
+export function isRedundant(name: string, value: unknown, own: unknown): boolean {
+  if (name === "response_format") return asRecord(value).type === "text";
+  if (!Array.isArray(value) || !Array.isArray(own)) return value === own;
+  return value.length === own.length && value.every((one, index) => one === own[index]);
+}

@@ -1,6 +1,7 @@
 import type { Steps } from "../../base/steps.ts";
 import type { LossWeight, UnsupportedField } from "./canonical_request.ts";
 import { invalidValue } from "../../shared/fault.ts";
+import { isRedundant } from "./borrowed_fields.ts";
 import { formatPath, memberPath } from "./fields.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
@@ -86,7 +87,8 @@ export function* otherFields(
  * Returns the fields of a request itself, or of the record at `within`, that the decoder doesn't
  * read. A switch that is off is a hint, since it may be on by default, as `enable_thinking` is.
  * `changesNothing`: whether a value asks only for what the vendor does anyway.
- * `others`: fields of other dialects, and where this one has them (`borrowed_fields.ts`).
+ * `others`: fields of other dialects, and where this one has them (`borrowed_fields.ts`). One that
+ * changes nothing is no loss.
  */
 export function unknownFields(
   record: JsonRecord,
@@ -105,10 +107,10 @@ export function unknownFields(
     const isOff = value === false;
     if (isKnown || (isEmptyValue(value) && !isOff) || changesNothing?.(name, value)) return [];
     const path = memberPath(field, within);
-    if (Object.hasOwn(others, name)) {
-      return [{ path, value, weight: "meaning", instead: others[name]! }];
-    }
-    return [{ path, value, weight: isOff ? "hint" : weightOf(name) }];
+    const instead = Object.hasOwn(others, name) && !isOff ? others[name] : undefined;
+    if (instead === undefined) return [{ path, value, weight: isOff ? "hint" : weightOf(name) }];
+    const isNeeded = !isRedundant(name, value, record[instead]);
+    return isNeeded ? [{ path, value, weight: "meaning", instead }] : [];
   });
 }
 

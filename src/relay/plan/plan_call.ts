@@ -113,9 +113,10 @@ export async function planCall(
   // can.
   const other = dialects[0]!;
   const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(deps, asked));
-  if (isOpen && other !== dialect.name && isRefused(encoded.losses, mode)) {
+  const refused = countRefused(encoded.losses, mode);
+  if (isOpen && other !== dialect.name && refused > 0) {
     const carried = await encodeFor(deps, request, decoded, other);
-    if (!isRefused(carried.losses, mode)) encoded = carried;
+    if (countRefused(carried.losses, mode) < refused) encoded = carried;
   }
   return translate({
     transactionId: request.transactionId,
@@ -224,11 +225,11 @@ function dialectCall(request: PlanRequest, demand: ToolDemand): DialectCall {
 }
 
 /**
- * Whether these losses are a reason to try another endpoint: any loss in `strict` mode, else one
- * that changes the meaning. `lenient` doesn't refuse these, but avoids them where possible.
+ * Counts the losses that are a reason to try another endpoint: any loss in `strict` mode, else those
+ * that change the meaning. `lenient` doesn't refuse these, but avoids them where possible.
  */
-function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
-  return losses.some(({ weight }) => mode === "strict" || weight === "meaning");
+function countRefused(losses: readonly Loss[], mode: TranslationMode): number {
+  return losses.filter(({ weight }) => mode === "strict" || weight === "meaning").length;
 }
 
 /**

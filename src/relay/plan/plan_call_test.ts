@@ -365,6 +365,35 @@ Deno.test("a field of another dialect that decides the answer is refused with it
   }
 });
 
+Deno.test("a field of another dialect that changes nothing is no loss, even in strict mode", async () => {
+  const messages = [{ role: "user", content: "Go" }];
+  const format = { type: "text" };
+  const rows: [DialectName, { model: string; [field: string]: unknown }][] = [
+    ["responses", { model: "m", input: "Go", response_format: format }],
+    ["responses", { model: "m", input: "Go", max_tokens: 5, max_output_tokens: 5 }],
+    ["messages", { model: "m", max_tokens: 5, messages, response_format: format }],
+    ["chat", { model: "m", messages, stop: ["x"], stop_sequences: ["x"] }],
+  ];
+  for (const [dialect, body] of rows) {
+    const asked = { dialect, vendor: "vendor-d", translationMode: "strict" };
+    assert.deepEqual((await planCall(planDeps(), requestOf(body, 1, "managed", asked))).losses, []);
+  }
+  const [dialect, body] = rows[1]!;
+  const asked = { dialect, vendor: "vendor-d", translationMode: "strict" };
+  const other = requestOf({ ...body, ...{ max_tokens: 6 } }, 1, "managed", asked);
+  await assert.rejects(planCall(planDeps(), other), {
+    message: "max_tokens: this endpoint has no such field. Use max_output_tokens.",
+  });
+});
+
+Deno.test("a field that no endpoint carries doesn't keep a lenient call from the better one", async () => {
+  const messages = [{ role: "user", content: "Go" }];
+  const body = { model: "m", max_tokens: 5, messages, stop_sequences: ["x"], stop: ["y"] };
+  const request = requestOf(body, 1, "managed", { translationMode: "lenient" });
+  const { upstream, losses } = await planCall(planDeps(), request);
+  assert.deepEqual([upstream.name, losses], ["chat", ["stop"]]);
+});
+
 Deno.test("a format or tool choice of an unknown type is named with its type", async () => {
   const messages = [{ role: "user", content: "Go" }];
   const rows = [

@@ -239,12 +239,13 @@ export function enforceTranslationMode(
     mode === "strict" || (mode === "default" && weight === "meaning")
   );
   if (refused) {
-    const instead = "instead" in refused ? `Use ${refused.instead}` : "Leave it out";
+    const use = "instead" in refused ? `Use ${refused.instead}` : undefined;
+    const advice = mode === "strict"
+      ? use
+      : `${use ?? "Leave it out"}, or send 'X-Translation-Mode: lenient' to drop it`;
     throw new Fault("unsupported_parameter", {
       param: refused.path,
-      message: `${refused.path}: ${whyRefused(refused)}.${
-        mode === "strict" ? "" : ` ${instead}, or send 'X-Translation-Mode: lenient' to drop it.`
-      }`,
+      message: `${refused.path}: ${whyRefused(refused)}.${advice ? ` ${advice}.` : ""}`,
     });
   }
   const paths = new Set<string>();
