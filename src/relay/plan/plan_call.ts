@@ -22,7 +22,7 @@ import type { TranslationMode } from "../../keys/api_key.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
-import type { ResolvedModel } from "../../vendors/model_name.ts";
+import { type ResolvedModel, shorten } from "../../vendors/model_name.ts";
 import type { LearnedEndpoints } from "../../vendors/learned_endpoints.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
 import type { Vendor } from "../../vendors/registry.ts";
@@ -101,9 +101,9 @@ export async function planCall(
   checkSettings(read);
   // Before an encoder finds that what is left of a message is empty.
   enforceTranslationMode(read.unsupported, mode);
-  checkToolChoice(read, mode);
+  const chosen = withToolChoice(read, mode);
   const isMoved = first !== dialect.name && dialects.includes(dialect.name);
-  const decoded = isMoved ? withoutReasoningSummaries(read) : read;
+  const decoded = isMoved ? withoutReasoningSummaries(chosen) : chosen;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
   const order = upstream === undefined ? dialectsFor(deps, asked) : [upstream];
@@ -185,18 +185,29 @@ function isCount(value: number): boolean {
 
 /**
  * Refuses a tool choice that no tool can satisfy. Encoders leave the choice out if there are no
- * tools, and vendors name the tool in their own words, if at all.
+ * tools, and vendors name the tool in their own words, if at all. A lenient call, whose tools may
+ * have been left out, loses the choice, or the names in it that no tool has.
  */
-function checkToolChoice(request: CanonicalRequest, mode: TranslationMode): void {
-  const { toolChoice, tools, webSearch, unsupported } = request;
-  if (!toolChoice || request.asksForSummary) return;
+function withToolChoice(request: CanonicalRequest, mode: TranslationMode): CanonicalRequest {
+  const { toolChoice, ...rest } = request;
+  if (!toolChoice || request.asksForSummary) return request;
+  const offered = new Set(request.tools.map(({ name }) => name));
+  const missing = toolChoice.names?.find((name) => !offered.has(name));
+  const isPossible = toolChoice.mode !== "required" || offered.size > 0 || request.webSearch;
+  if (missing === undefined && isPossible) return request;
   const path = settingPath(request, "toolChoice");
-  const defined = new Set(tools.map(({ name }) => name));
-  const missing = toolChoice.names?.find((name) => !defined.has(name));
-  if (missing !== undefined) throw invalidValue(path, `no tool has the name '${missing}'`);
-  if (toolChoice.mode !== "required" || tools.length > 0 || webSearch) return;
-  if (mode !== "lenient") throw invalidValue(path, "a call is required, but there are no tools");
-  unsupported.push({ path, value: toolChoice.mode, weight: "hint" });
+  if (mode !== "lenient") {
+    const reason = missing === undefined
+      ? "a call is required, but there are no tools"
+      : `no tool has the name '${shorten(missing)}'`;
+    throw invalidValue(path, reason);
+  }
+  const loss = { path, value: toolChoice, weight: "hint" } as const;
+  const lenient = { ...rest, unsupported: [...rest.unsupported, loss] };
+  const names = toolChoice.names?.filter((name) => offered.has(name)) ?? [];
+  if (names.length > 0) return { ...lenient, toolChoice: { ...toolChoice, names } };
+  // The caller allows none of the tools that are left.
+  return toolChoice.mode === "required" ? lenient : { ...lenient, toolChoice: { mode: "none" } };
 }
 
 /**

@@ -337,13 +337,39 @@ Deno.test("values that no vendor allows are refused by the caller's name of the 
   }
 });
 
-Deno.test("a lenient call whose only tool can't be carried loses its tool choice, too", async () => {
+Deno.test("a lenient call loses the tool choice of a tool that can't be carried, too", async () => {
   const messages = [{ role: "user", content: "Go" }];
-  const tools = [{ type: "browser_search" }];
-  const body = { model: "m", messages, tools, tool_choice: "required" };
-  const asked = { dialect: "chat", vendor: "vendor-c" } as const;
-  const lenient = requestOf(body, 1, "managed", { ...asked, translationMode: "lenient" });
-  assert.deepEqual((await planCall(planDeps(), lenient)).losses, ["tools[0]", "tool_choice"]);
+  const fetching = { type: "web_fetch_20250910", name: "web_fetch" };
+  const named = { type: "tool", name: "web_fetch" };
+  const f = { name: "f", input_schema: { type: "object" } };
+  const responses = { model: "m", input: "Go", tools: [{ type: "function", name: "f" }] };
+  const allowing = (mode: string, ...names: string[]) => ({
+    ...responses,
+    tool_choice: {
+      ...{ type: "allowed_tools", mode },
+      tools: names.map((name) => ({ type: "function", name })),
+    },
+  });
+  const asking = { model: "m", max_tokens: 9, messages, tool_choice: named };
+  const forced = { model: "m", messages, tools: [{ type: "browser_search" }] };
+  const rows: [DialectName, { model: string }, losses: string[], sent: unknown][] = [
+    ["chat", { ...forced, ...{ tool_choice: "required" } }, ["tools[0]", "tool_choice"], undefined],
+    [
+      "messages",
+      { ...asking, ...{ tools: [fetching, f] } },
+      ["tools[0]", "tool_choice"],
+      undefined,
+    ],
+    ["responses", allowing("required", "f", "g"), ["tool_choice"], "ANY"],
+    ["responses", allowing("auto", "g"), ["tool_choice"], "NONE"],
+  ];
+  for (const [dialect, body, losses, sent] of rows) {
+    const asked = { dialect, vendor: "vendor-d", translationMode: "lenient" };
+    const plan = await planCall(planDeps(), requestOf(body, 1, "managed", asked));
+    assert.deepEqual(plan.losses, losses);
+    const { toolConfig } = JSON.parse(plan.requestText);
+    assert.equal(toolConfig?.functionCallingConfig.mode, sent, JSON.stringify(body));
+  }
 });
 
 Deno.test("a field of another dialect that decides the answer is refused with its name here", async () => {
