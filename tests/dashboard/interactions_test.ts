@@ -152,6 +152,10 @@ Deno.test("calls of a user with a blank in front of the name aren't those of who
   const listed = (await owner.get(`${list}?user=+pat`)).text;
   assert.match(listed, /chip"><span>.{0,60}“ pat”/);
   assert.match(listed, /<td title="“ pat”"><bdi>“ pat”</);
+  const [, deletion] = listed.match(/href="([^"]*)"\s*>\s*Delete this user/)!;
+  assert.equal(deletion, "/dashboard/deletion/new?user_id=+pat");
+  assert.match((await owner.get(deletion!)).text, /id="user_id"[^>]* value=" pat"/);
+  assert.doesNotMatch((await owner.get(`${list}?user=pat&user=+pat`)).text, /Delete this user/);
   assert.match(text, /user=\+pat"[^>]*>“ pat”</);
   assert.match((await owner.get(`${list}/${spaced}`)).text, />“ pat”<\/a>/);
 });
@@ -395,6 +399,7 @@ Deno.test("an owner deletes one call with all that is known of it; nobody else c
   assert.equal((await viewer.get(`${list}/${id}`)).status, 200);
   const page = (await viewer.get(list)).text;
   assert.ok(page.includes("CSV of the table") && !page.includes("with prompts"));
+  assert.doesNotMatch((await viewer.get(`${list}?user=pat`)).text, /Delete this user/);
   const today = new Date().toISOString().slice(0, 10);
   const exported = await world().post("/api/v1/exports", { range: { start: today, end: today } });
   await exported.body?.cancel();

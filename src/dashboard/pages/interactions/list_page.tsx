@@ -43,7 +43,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
       title: "Interactions",
       section: "interactions",
       lead: "Every call to a vendor, newest first.",
-      action: <ExportMenu view={view} isWhole={request.may("member")} />,
+      action: <Actions {...{ view, request }} />,
       tabs: listTabs("calls"),
       scripts: ["interactions.js"],
       body: (
@@ -78,6 +78,25 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
     const { rows } = await readFrom(ctx, request, view, undefined);
     return await newestRows(ctx, rows, request, view);
   });
+}
+
+/** What can be done with the calls of a view. */
+function Actions({ view, request }: { view: View; request: PageRequest }) {
+  const [user, ...others] = view.query.filters?.user_id ?? [];
+  const mayDelete = user !== undefined && others.length === 0 && request.may("owner");
+  return (
+    <div class="buttons">
+      <ExportMenu view={view} isWhole={request.may("member")} />
+      {mayDelete && (
+        <a
+          class="button button-danger"
+          href={viewAddress("/dashboard/deletion/new", new URLSearchParams(), { user_id: user })}
+        >
+          Delete this user's data
+        </a>
+      )}
+    </div>
+  );
 }
 
 const noneHasId =
