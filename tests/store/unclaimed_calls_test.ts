@@ -1,7 +1,7 @@
 /** Calls whose id could not be claimed, since the store was away: charged once with their repeats. */
 import assert from "@std/assert";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
-import { createLedger } from "../../src/credit/store/ledger.ts";
+import { createLedger, postAll } from "../../src/credit/store/ledger.ts";
 import { chargeOnce } from "../../src/credit/store/charge_once.ts";
 import type { Database } from "../../src/database/database.ts";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
@@ -206,5 +206,27 @@ onPostgres("two unclaimed calls that two processes write at once are one charge"
   });
   await done;
   await write("x");
+  assert.deepEqual(await charged(), ["x"]);
+});
+
+onPostgres("a claim that is released while another is added leaves that one", async (
+  database,
+  open,
+) => {
+  const { accountId, callOf, write, claimed, claimOf, charged } = await setUp(database);
+  const other = createReplays(await open(), { processId: "other" });
+  await claimed("y");
+  const { released } = await database.transaction(async (tx) => {
+    await chargeOnce(tx, [callOf("x")]);
+    await postAll(tx, [{ interactionId: "x", accountId, leaseId: null, chargedNanos: charge }]);
+    let isOver = false;
+    const released = other.release(claimOf("y")).finally(() => isOver = true);
+    await untilOneWaits(tx, () => isOver);
+    return { released };
+  });
+  assert.equal(await released, true);
+  await write("x");
+  const writeZ = await claimed("z");
+  await writeZ();
   assert.deepEqual(await charged(), ["x"]);
 });

@@ -200,20 +200,22 @@ const finishSql = `with stored as (
   select false, fingerprint, status, transaction_id, charged_claim, false from replays
   where key = $1 and not exists (select from stored)`;
 
-/** Releases a claim: puts the claim before it back, or deletes the row if there was none. */
-const releaseSql = `with freed as (
-    update replays set until = clock_timestamp(),
-      claim_id = past_claims[cardinality(past_claims)],
-      past_claims = past_claims[:cardinality(past_claims) - 1],
-      charged_claim = nullif(charged_claim, $2)
-    where key = $1 and claim_id = $2 and status is null and cardinality(past_claims) > 0
-    returning key
+/**
+ * Releases a claim: puts the claim before it back, or deletes the row if there was none. Another
+ * writer may add one just then (`chargeOnce`): `held` is the row as it is once it is locked.
+ */
+const releaseSql = `with held as (
+    select key, past_claims, cardinality(past_claims) as past, charged_claim from replays
+    where key = $1 and claim_id = $2 and status is null for update
+  ), freed as (
+    update replays r set until = clock_timestamp(), claim_id = held.past_claims[held.past],
+      past_claims = held.past_claims[:held.past - 1],
+      charged_claim = nullif(held.charged_claim, $2)
+    from held where r.key = held.key and held.past > 0
   ), removed as (
-    delete from replays where key = $1 and claim_id = $2 and status is null
-      and not exists (select from freed)
-    returning key
+    delete from replays r using held where r.key = held.key and held.past = 0
   )
-  select key from freed union all select key from removed`;
+  select key from held`;
 
 function readKnown(row: SqlRow, id: ReplayId): ReplayState {
   if (row.fingerprint !== id.fingerprint) return { state: "conflict" };
