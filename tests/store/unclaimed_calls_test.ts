@@ -230,3 +230,9 @@ onPostgres("a claim that is released while another is added leaves that one", as
   await writeZ();
   assert.deepEqual(await charged(), ["x"]);
 });
+
+eachDatabase("a repeat waits for no clock that is ahead of the database's", async (database) => {
+  const { writeWith, store, claimOf } = await setUp(database);
+  await writeWith("x", { createdAt: new Date(Date.now() + hourMs) });
+  assert.deepEqual(await store.claim(claimOf("y")), { state: "free" });
+});

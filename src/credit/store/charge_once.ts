@@ -60,7 +60,8 @@ async function claimAfterwards(tx: Queryable, rows: readonly SettledCall[]): Pro
        select key from replays where key in (select key from called) order by key for update
      )
      insert into replays (key, account_id, fingerprint, claim_id, holder, until, transaction_id)
-     select c.key, c.account_id, c.fingerprint, c.claim_id, '', c.created_at, c.transaction_id
+     select c.key, c.account_id, c.fingerprint, c.claim_id, '',
+       least(c.created_at, clock_timestamp()), c.transaction_id
      from called c
      where c.fingerprint is not null and (select count(*) from locked) >= 0
        and c.created_at > clock_timestamp() - interval '${heldHours} hours'
