@@ -198,6 +198,22 @@ Deno.test("a beginning for which the disk has no room is refused, and leaves not
   });
 });
 
+Deno.test("a beginning that the disk refuses doesn't count for its account", async () => {
+  await withFolder(async (folder) => {
+    const disk = new FailingDisk();
+    const journal = await open(folder, { maxBytes: 8 * 1024 * 1024, createFile: disk.create });
+    // 4.8 MB of another's: an account that has a quarter of the journal may begin no more.
+    for (const transactionId of ["a", "b"]) {
+      await journal.begin({ ...large, accountId: 8, transactionId });
+    }
+    disk.space = 1_000_000;
+    await assert.rejects(async () => await journal.begin(large), { code: "overloaded" });
+    disk.space = Infinity;
+    await journal.begin({ ...large, transactionId: "next" });
+    await journal.close();
+  });
+});
+
 Deno.test("a file is not given up for unreadable while a beginning is written to it", async () => {
   await withFolder(async (folder) => {
     const disk = new FailingDisk();
