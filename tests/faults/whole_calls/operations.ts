@@ -209,7 +209,7 @@ export async function operate(exchange: Exchange): Promise<void> {
   } catch (thrown) {
     const text = String(thrown);
     const gone =
-      /no process runs|store is unavailable|terminat|database|try again|connection|ECONN|error sending|undefined/i
+      /no process runs|server ended|store is unavailable|terminat|database|try again|connection|ECONN|error sending|undefined/i
         .test(text);
     if (!gone) deeds.unexpected.push(`${name}: ${text.slice(0, 300)}`);
   }
