@@ -167,7 +167,7 @@ class StreamForwarder implements StreamOutput {
     });
     this.#ending = new Deadline(clock, deps.call.streams.setTimer, () => {
       // More may have come, unread.
-      if (this.#isBehind && !this.#isComplete) this.mayEnd(true);
+      if ((this.#isBehind || this.#taking) && !this.#isComplete) this.mayEnd(true);
       else this.#guard(() => this.#end());
     }, true);
     this.#unread = new UnreadLimit(this.#caller, deps.call.streams, clock, () => {

@@ -524,6 +524,31 @@ Deno.test("what comes while a piece takes its time waits for it, in its order", 
   assert.equal(endings[0]?.status, "completed");
 });
 
+Deno.test("a vendor isn't silent behind its finish reason while a piece takes its time", async () => {
+  for (const isMore of [true, false]) {
+    const slow = Promise.withResolvers<void>();
+    const { timers, endings, stream, send } = setUp({
+      listener: {
+        take(piece, output) {
+          output.begin();
+          output.mayEnd(true);
+          return piece.length === 4 ? slow.promise.then(() => output.mayEnd(!isMore)) : undefined;
+        },
+      },
+    });
+    send("finish");
+    send("slow");
+    await stream;
+    timers.advance(15_000);
+    slow.resolve();
+    await turns();
+    timers.advance(9_999);
+    assert.deepEqual(endings, []);
+    timers.advance(1);
+    assert.equal(endings.length, isMore ? 0 : 1);
+  }
+});
+
 Deno.test("a piece that fails after a while ends the answer, and its caller's leaving waits", async () => {
   const slow = Promise.withResolvers<void>();
   const { did, endings, recorded, stream, send } = setUp({
