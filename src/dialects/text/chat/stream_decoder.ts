@@ -65,7 +65,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
   }
 
   get mayEnd(): boolean {
-    return this.#isComplete();
+    if (!this.#isComplete()) return false;
+    if (this.#done) return true;
+    for (const { mayRepeatReason } of this.#choices.values()) if (mayRepeatReason) return false;
+    return true;
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {

@@ -25,9 +25,10 @@ function run(payloads: readonly unknown[], quirks = {}, asked = 1) {
     const data = typeof payload === "string" ? payload : JSON.stringify(payload);
     return decoder.decode({ bytes: new Uint8Array(), data, terminated: true });
   });
+  const { mayEnd } = decoder;
   const { events: rest, complete } = decoder.end();
   const events = [...decoded.flatMap(({ events }) => events), ...rest];
-  return { decoded, events, complete, answer: foldEvents(events) };
+  return { decoded, events, mayEnd, complete, answer: foldEvents(events) };
 }
 
 const errorsOf = (events: readonly CanonicalEvent[]) =>
@@ -53,6 +54,22 @@ Deno.test("the vendor's own stream becomes start, block, deltas, end, finish, us
   ]);
   assert.deepEqual(decoded.map(({ terminal }) => terminal).indexOf(true), 5);
 });
+
+const repeated = (content: string) => chunk({ content }, "stop", { usage });
+/** Whether these may be all of an answer, for a connection that is silent or breaks behind them. */
+const ends: [string, unknown[], boolean][] = [
+  ["a finish reason", [...hello, stop], true],
+  ["usage in a chunk that repeats the reason", [...hello, stop, { ...stop, usage }], true],
+  ["content", hello, false],
+  ["a finish reason in the first chunk", [repeated("Hel")], false],
+  ["content behind the finish reason", [role, repeated("Hel"), repeated("lo")], false],
+  ["the end marker", [repeated("Hel"), repeated("lo"), "[DONE]"], true],
+];
+for (const [what, payloads, mayEnd] of ends) {
+  Deno.test(`a chat stream ${mayEnd ? "may" : "may not"} end after ${what}`, () => {
+    assert.equal(run(payloads).mayEnd, mayEnd);
+  });
+}
 
 /** Deviations of chat-completions.md §4.3 that change nothing: the answer is "Hello", complete. */
 const harmless: [string, unknown[]][] = [

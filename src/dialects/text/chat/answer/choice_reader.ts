@@ -25,6 +25,11 @@ interface ToolCall {
 /** Reads the chunks of one choice of a chat stream into canonical events. */
 export class ChoiceReader {
   finished = false;
+  /**
+   * Whether content may follow the finish reason: it was in the first chunk, or content has followed
+   * it.
+   */
+  mayRepeatReason = true;
   readonly #choice: number;
   readonly #blocks: BlockEvents;
   #open: { kind: TextKind; block: number } | undefined;
@@ -44,6 +49,7 @@ export class ChoiceReader {
 
   /** Reads one entry of a chunk's `choices`. */
   read(choice: JsonRecord, events: CanonicalEvent[]): void {
+    const eventsBefore = events.length;
     const delta = isRecord(choice.delta) ? choice.delta : asRecord(choice.message);
     this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
@@ -72,8 +78,10 @@ export class ChoiceReader {
     if (isRecord(delta.function_call)) {
       this.#toolCall({ index: 0, function: delta.function_call }, 0, events);
     }
+    if (this.finished && events.length > eventsBefore) this.mayRepeatReason = true;
     const raw = asString(choice.finish_reason);
     if (raw && !this.finished) this.#finish(raw, events);
+    if (!this.finished) this.mayRepeatReason = false;
   }
 
   /** Sources, pictures and sound. */
