@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { ByteGate } from "../base/byte_gate.ts";
 import { freeBytes, type MemoryPermit } from "../base/byte_room.ts";
-import { joinAndFree, joinBytes } from "../base/bytes.ts";
+import { joinAndFree } from "../base/bytes.ts";
 import { released } from "../base/gc_hint.ts";
 import type { CallContext } from "./call_context.ts";
 import type { Reply } from "./reply.ts";
@@ -61,7 +61,7 @@ export class AnswerRoom {
     try {
       await this.#readPieces(answer, pieces);
     } catch (thrown) {
-      brokenOff?.(joinBytes(pieces));
+      brokenOff?.(await joinAndFree(pieces));
       throw thrown;
     }
     // Not in the `end` callback: the parser is still using the last piece.

@@ -202,6 +202,23 @@ Deno.test("what came of an answer that breaks off is passed on, and one beyond 9
   assert.equal(gate.inside, 0);
 });
 
+Deno.test("other work has its turns while what came of a large answer is joined", async () => {
+  const { room } = setUp();
+  const body = new TestBody();
+  let length = 0;
+  const reading = room.read(body.answer, (bytes) => length = bytes.length);
+  await settle();
+  for (let pieces = 0; pieces < 64; pieces++) body.send(new Uint8Array(mebibyte));
+  let turns = 0;
+  const timer = setInterval(() => turns++);
+  body.handlers!.error(new Error("broke off"));
+  await assert.rejects(reading, /broke off/);
+  clearInterval(timer);
+  room.leave();
+  assert.equal(length, 64 * mebibyte);
+  assert.ok(turns > 0);
+});
+
 Deno.test("while memory is short an answer stays unread; a caller who leaves ends the wait unless the call goes on", async () => {
   for (const onDisconnect of ["cancel", "continue"] as const) {
     const { gate, room, caller } = setUp(onDisconnect);

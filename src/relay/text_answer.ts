@@ -122,9 +122,11 @@ async function readAnswer(
   };
 }
 
-function textOf({ bytes }: Arriving): string {
+/** The text of what may be an answer; of anything else, such as a large page, only the beginning. */
+function textOf({ bytes = new Uint8Array() }: Arriving): string {
   try {
-    return new TextDecoder().decode(bytes);
+    const beginning = utf8Text(bytes.subarray(0, 256));
+    return beginsAnswer.test(beginning) ? utf8Text(bytes) : beginning;
   } catch {
     return "";
   }
@@ -216,6 +218,8 @@ function notJson(): Fault {
   });
 }
 
+const beginsAnswer = /^\s{0,64}[{[]/;
+
 /** Events that a mended answer can't be believed in. */
 const unmendedEvents: ReadonlySet<CanonicalEvent["type"]> = new Set(["error", "finish", "usage"]);
 
@@ -233,7 +237,7 @@ function meterUnread(
   { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },
 ): void {
   // A proxy's error page costs nothing.
-  if (!/^\s{0,64}[{[]/.test(text)) return;
+  if (!beginsAnswer.test(text)) return;
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
   const field = dialect.usageMember;
   if (text.length > maxRead) {
