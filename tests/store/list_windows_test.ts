@@ -156,6 +156,26 @@ eachDatabase("calls of one moment are found, however many more than a window", a
   assert.deepEqual(await found("newest"), ["txn_20", "txn_19", "txn_10"]);
 });
 
+eachDatabase("a page whose calls are of one moment doesn't lead to itself", async (database) => {
+  const accountId = await newAccount(database);
+  const rows = Array.from({ length: 40 }, (_, n) =>
+    interaction(accountId, `txn_${n}`, {
+      createdAt: new Date(first + (n < 20 ? 0 : minute)),
+      userId: "everybody",
+    }));
+  await createAnalyticsStore(database).insert(rows);
+  const filters = { user_id: ["everybody"], error_code: ["none"] };
+  const query = { accountId, order: "newest", limit: 5, filters } as const;
+  let after: ListPosition | undefined;
+  for (let page = 0; page < 5; page++) {
+    ({ next: after } = await listInteractions(database, { ...query, ...(after && { after }) }, [
+      8,
+    ]));
+    if (!after) return;
+  }
+  assert.fail("no end");
+});
+
 eachDatabase("of several filters, calls are checked that fewest have", async (database) => {
   const accountId = await newAccount(database);
   const rows = Array.from({ length: 200 }, (_, n) =>

@@ -137,7 +137,8 @@ async function checkCalls(
   const from = ["i.account_id = $1"];
   if (start) from.push(`i.created_at >= ${bind(start)}`);
   if (end) from.push(`i.created_at < ${bind(end)}`);
-  if (after) from.push(`i.created_at ${isNewest ? "<=" : ">="} ${bind(after.createdAt)}`);
+  const upTo = after?.transactionId === beforeAll ? "<" : "<=";
+  if (after) from.push(`i.created_at ${isNewest ? upTo : ">="} ${bind(after.createdAt)}`);
   // The calls of a value lie further apart.
   const limit = filter ? Math.ceil(size / 4 / filter.wanted.length) : size;
   const check = (orderBy: string) =>
@@ -180,7 +181,12 @@ async function checkCalls(
 
 /** Whether a window that ends at a time has room for calls. */
 function isWithin(at: Date, { start, end, order, after }: WindowQuery): boolean {
-  if (order === "newest") return (!end || at < end) && (!after || at <= after.createdAt);
+  if (order === "newest") {
+    // No call of the cursor's own time is left behind an id that sorts before all.
+    const isFurther = !after || at < after.createdAt ||
+      (after.transactionId !== beforeAll && at.getTime() === after.createdAt.getTime());
+    return (!end || at < end) && isFurther;
+  }
   return (!start || at > start) && (!after || at > after.createdAt);
 }
 
