@@ -16,7 +16,7 @@ import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
 /**
  * One wire format: requests and answers, decoded into the canonical form, encoded out of it, and
  * spliced as text when vendor and caller both speak it. Pure: no I/O, clock or randomness, and no
- * other dialect; ids and times are passed in. The four in `src/dialects/text/` have the same files
+ * other dialect; ids and times are passed in. Those in `src/dialects/text/` have the same files
  * and exports (docs/developing.md, "Adding a dialect").
  */
 export interface Dialect<Name extends DialectName = DialectName>
