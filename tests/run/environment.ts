@@ -36,7 +36,7 @@ export function isCi(outer: Readonly<Record<string, string>>): boolean {
 /** Variables that ask for the long forms of tests; `deno task test:long` sets them all. */
 const longForms: readonly RegExp[] = [
   /^(KILLS|CUTS|HISTORIES(_SEED)?|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
-  /^(NPX|SOCKETS|(TRACED|UNREAD)_CALLS)$/,
+  /^(NPX|SOCKETS|(TRACED|UNREAD|WHOLE)_CALLS)$/,
   /^(OUTAGE|ATTACK|ODD_HEADS)_SECONDS$/,
   /^(FUZZ_(RUNS|SEED)|ANSWERS(_SEED)?|ANSWER_HISTORIES|JOURNAL_(HISTORIES|ROUNDS))$/,
 ];
