@@ -8,14 +8,14 @@ import { cpuSecondsOfEnded } from "./run/cpu_time.ts";
 import { debianMachine, ensurePackages, neededPackages } from "./run/debian.ts";
 import { isCi, testEnvironment } from "./run/environment.ts";
 import { startDatabaseServer } from "./run/database_server.ts";
-import { testFiles, type TestGroup, testGroups } from "./run/files.ts";
+import { isUnitTest, testFiles } from "./run/files.ts";
 import { bundledProgram, dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
 import { makeMemoryFolder } from "./run/memory_folder.ts";
 import { runInMemory } from "./run/memory_mount.ts";
 import { type Outcome, outcomeLine, requireMatch, total, totalsLine } from "./run/outcome.ts";
 import { Processes } from "./run/processes.ts";
 import { slowestLines } from "./run/slowest.ts";
-import { costLines, type FileCost, timeFiles } from "./run/times.ts";
+import { costLines, timeFiles } from "./run/times.ts";
 
 async function main(args: readonly string[]): Promise<number> {
   const root = decodeURIComponent(new URL("..", import.meta.url).pathname).replace(/\/$/, "");
@@ -74,17 +74,18 @@ async function run(
   record(await dependencies(gate));
   // The whole run looks at all types in one step.
   const options = { check: !whole, filter: selection.filter };
-  const groups = testGroups(selection.files);
   if (!whole) await installed;
   if (selection.times) {
     const env = await bundledProgram(gate, record);
-    await timed(gate, groups, { ...options, check: false, env }, record);
+    await timed(gate, selection.files, { ...options, check: false, env }, record);
     return;
   }
   if (!whole) {
     const ran: Outcome[] = [];
-    for (const group of groups) {
-      const outcome = await tests(gate, group, { ...options, jobs: cores });
+    const isOther = (file: string) => !isUnitTest(file);
+    for (const files of [selection.files.filter(isUnitTest), selection.files.filter(isOther)]) {
+      if (files.length === 0) continue;
+      const outcome = await tests(gate, files, { ...options, jobs: cores });
       record(outcome);
       ran.push(outcome);
     }
@@ -96,20 +97,10 @@ async function run(
   await installed;
   const server = await startDatabaseServer(gate.root);
   const env = { ...server.env, ...bundleEnv };
-  const runGroup = async (group: TestGroup, jobs: number) =>
-    record(await tests(gate, group, { ...options, jobs, batched: true, env }));
-  // What computes goes on beside what waits: checks and unit tests have half of the cores.
-  const computing = async () => {
-    await checked;
-    for (const group of groups.filter(({ waits }) => !waits)) {
-      await runGroup(group, Math.max(1, Math.floor(cores / 2)));
-    }
-  };
-  const waiting = async () => {
-    for (const group of groups.filter(({ waits }) => waits)) await runGroup(group, cores + 1);
-  };
+  // While some tests wait for programs, databases and timers, others compute.
+  const testing = tests(gate, selection.files, { ...options, jobs: 2 * cores, batched: true, env });
   try {
-    await Promise.all([computing(), waiting()]);
+    await Promise.all([checked, testing.then(record)]);
   } finally {
     await server.stop();
   }
@@ -118,19 +109,15 @@ async function run(
 /** One file after the other, on a database server of their own, and what each takes. */
 async function timed(
   gate: Gate,
-  groups: readonly TestGroup[],
+  files: readonly string[],
   options: { check: boolean; filter: string | null; env: Readonly<Record<string, string>> },
   record: (outcome: Outcome) => void,
 ): Promise<void> {
   const server = await startDatabaseServer(gate.root);
   try {
-    const costs: FileCost[] = [];
-    for (const group of groups) {
-      const alone = { ...options, jobs: 1, env: { ...options.env, ...server.env } };
-      const timing = await timeFiles(gate, group, alone, console.log);
-      costs.push(...timing.costs);
-      record(timing.outcome);
-    }
+    const alone = { ...options, jobs: 1, env: { ...options.env, ...server.env } };
+    const { costs, outcome } = await timeFiles(gate, files, alone, console.log);
+    record(outcome);
     console.log(costLines(costs, 30));
   } finally {
     await server.stop();

@@ -22,8 +22,13 @@ interface Collected {
 /**
  * Loads a test file and registers its tests with the file's name before theirs. If it can't be
  * loaded, or registers no test, one failing test is registered, so that the rest of the batch runs.
+ * With `isTidy`, a test that leaves something open fails.
  */
-export async function batched(file: string, load: () => Promise<unknown>): Promise<void> {
+export async function batched(
+  file: string,
+  load: () => Promise<unknown>,
+  isTidy = false,
+): Promise<void> {
   const collected: Collected = { tests: [], before: [], after: [], beforeEach: [], afterEach: [] };
   const runtime = Deno as { test: typeof Deno.test };
   const register = runtime.test;
@@ -39,7 +44,7 @@ export async function batched(file: string, load: () => Promise<unknown>): Promi
   } finally {
     runtime.test = register;
   }
-  registerAll(file, collected, register);
+  registerAll(file, collected, isTidy ? tidy(register) : register);
 }
 
 function collector({ tests, before, after, beforeEach, afterEach }: Collected): typeof Deno.test {
@@ -64,10 +69,15 @@ function definitionOf(args: readonly unknown[]): Deno.TestDefinition {
   return { ...options, fn, name: String(name ?? options?.name ?? fn.name) };
 }
 
+/** Registers tests that fail if they leave a timer, socket, file or worker open. */
+function tidy(register: typeof Deno.test): (test: Deno.TestDefinition) => void {
+  return (test) => register({ sanitizeOps: true, sanitizeResources: true, ...test });
+}
+
 function registerAll(
   file: string,
   { tests, before, after, beforeEach, afterEach }: Collected,
-  register: typeof Deno.test,
+  register: (test: Deno.TestDefinition) => void,
 ): void {
   let left = tests.filter(({ ignore }) => !ignore).length;
   let beginning: Promise<void> | undefined;

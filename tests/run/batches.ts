@@ -1,4 +1,4 @@
-import { longest } from "./files.ts";
+import { isUnitTest, longest } from "./files.ts";
 import { fileMark } from "./batch.ts";
 
 /** Folders whose tests load much the same modules of the product. */
@@ -10,13 +10,13 @@ const batchedFolders = /^(src|openapi|demo|packaging|bench|tests\/\w+)\//;
 const besideNobody = /^tests\/(http\/overload_test\.ts$|(packaging|sdk)\/)/;
 /** They share one Chromium. */
 const browserTests = /^tests\/browser\//;
-/** With larger batches less is loaded, but the last batch would run on alone at the end. */
+/** With larger batches less is loaded, but some job would run on alone at the end. */
 const filesOfBatch = 32;
 const longFilesOfBatch = 8;
 
 /**
  * Groups test files into batches; a batch runs one file after the other in one isolate. Batches of
- * long files are smaller; the tests that need a browser are one batch.
+ * long files are smaller; the tests that need a browser are one batch, and unit tests have their own.
  */
 export function batchesOf(files: readonly string[]): (readonly string[])[] {
   const isLong = new Set(longest);
@@ -32,31 +32,32 @@ export function batchesOf(files: readonly string[]): (readonly string[])[] {
       : isLong.has(file)
       ? ["long", longFilesOfBatch]
       : ["short", filesOfBatch];
-    const batch = open.get(kind);
+    const key = `${kind} ${isUnitTest(file)}`;
+    const batch = open.get(key);
     if (batch !== undefined && batch.length < most) {
       batch.push(file);
       continue;
     }
     const fresh = [file];
     batches.push(fresh);
-    open.set(kind, fresh);
+    open.set(key, fresh);
   }
   return batches;
 }
 
 /**
- * Writes a module that runs the batch and returns its path; a single file needs none. `name` is
- * unlike that of any other batch of the run: groups run beside each other and share the folder.
+ * Writes a module that runs the batch and returns its path; a single file needs none, unless it is a
+ * unit test. `name` is unlike that of any other batch of the run.
  */
 export async function writeBatch(
   batch: readonly string[],
   { root, folder, name }: { root: string; folder: string; name: string },
 ): Promise<string> {
   const [only, ...more] = batch;
-  if (only !== undefined && more.length === 0) return only;
+  if (only !== undefined && more.length === 0 && !isUnitTest(only)) return only;
   const url = (path: string) => JSON.stringify(new URL(path, `file://${root}/`).href);
   const lines = batch.map((file) =>
-    `await batched(${JSON.stringify(file)}, () => import(${url(file)}));`
+    `await batched(${JSON.stringify(file)}, () => import(${url(file)}), ${isUnitTest(file)});`
   );
   const path = `${folder}/batch_${name}_test.ts`;
   const text = [`import { batched } from ${url("tests/run/batch.ts")};`, ...lines, ""].join("\n");

@@ -5,7 +5,7 @@ import { longest } from "./files.ts";
 import { judgeTests } from "./judge.ts";
 import { slowestFiles } from "./slowest.ts";
 
-Deno.test("files come together, fewer where they take long, those of a browser in one batch, and some stand alone", () => {
+Deno.test("files come together, fewer where they take long, those of a browser in one batch, unit tests for themselves, and some alone", () => {
   const http = Array.from({ length: 34 }, (_, at) => `tests/http/a${at}_test.ts`);
   const long = longest.filter((file) => /^tests\/(faults|e2e)\//.test(file));
   const browser = longest.filter((file) => file.startsWith("tests/browser/"));
@@ -20,6 +20,7 @@ Deno.test("files come together, fewer where they take long, those of a browser i
     "tests/matrix/a_test.ts",
     "src/base/b_test.ts",
     "src/dialects/text/chat/d_test.ts",
+    "openapi/generate_test.ts",
   ]);
   assert.deepEqual(batches, [
     long.slice(0, 8),
@@ -29,12 +30,9 @@ Deno.test("files come together, fewer where they take long, those of a browser i
     ["tests/packaging/b_test.ts"],
     ["tests/http/overload_test.ts"],
     http.slice(0, 32),
-    [
-      ...http.slice(32),
-      "tests/matrix/a_test.ts",
-      "src/base/b_test.ts",
-      "src/dialects/text/chat/d_test.ts",
-    ],
+    [...http.slice(32), "tests/matrix/a_test.ts"],
+    ["src/base/b_test.ts", "src/dialects/text/chat/d_test.ts"],
+    ["openapi/generate_test.ts"],
   ]);
 });
 

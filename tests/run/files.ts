@@ -36,47 +36,31 @@ function walk(root: string, folder: string): string[] {
   return found;
 }
 
-/** Test files that run together in one `deno test`, several at a time. */
-export interface TestGroup {
-  readonly name: string;
-  /** Longest first, so that none of them runs alone at the end. */
-  readonly files: readonly string[];
-  /** Whether its tests mostly wait for programs, databases and timers. */
-  readonly waits: boolean;
-  /** Whether a timer, socket, file or worker that a test leaves open fails it. */
-  readonly sanitize: boolean;
-}
-
-/** Groups test files by what they need. Groups without files are left out. */
-export function testGroups(files: readonly string[]): TestGroup[] {
-  const of = (name: GroupName) => longestFirst(files.filter((file) => groupOf(file) === name));
-  const groups: TestGroup[] = [
-    { name: "unit", files: of("unit"), waits: false, sanitize: true },
-    // Not sanitized: servers and databases that tests share outlive the test that opened them.
-    { name: "interfaces", files: of("interfaces"), waits: false, sanitize: false },
-    { name: "integration", files: of("integration"), waits: true, sanitize: false },
+/**
+ * Returns the files in the order in which they run: the longest first, and unit tests last, whose
+ * batches take seconds, so that no job runs alone at the end.
+ */
+export function inOrder(files: readonly string[]): string[] {
+  const asked = new Set(files);
+  const isLong = new Set(longest);
+  const others = files.filter((file) => !isLong.has(file));
+  return [
+    ...longest.filter((file) => asked.has(file)),
+    ...others.filter((file) => !isUnitTest(file)),
+    ...others.filter(isUnitTest),
   ];
-  return groups.filter((group) => group.files.length > 0);
 }
 
-type GroupName = "unit" | "interfaces" | "integration";
-
-function groupOf(file: string): GroupName {
-  if (unitTest.test(file)) return "unit";
-  return interfaceTest.test(file) ? "interfaces" : "integration";
+/**
+ * Tests beside their source file, and tests of the tree and of the gate itself. A timer, socket,
+ * file or worker that one of them leaves open fails it; servers and databases that other tests share
+ * outlive the test that opened them.
+ */
+export function isUnitTest(file: string): boolean {
+  return unitTest.test(file);
 }
 
-/** Tests beside their source file, and tests of the tree and of the gate itself. */
 const unitTest = /^(?!tests\/)|^tests\/(architecture|run)(_test\.ts$|\/)/;
-
-/** Tests of what users read and call: contracts, wire formats, libraries, pages, docs, packages. */
-const interfaceTest = /^tests\/(agents|contracts|dashboard|dialects|docs|matrix|packaging|sdks?)\//;
-
-function longestFirst(files: readonly string[]): string[] {
-  const given = new Set(files);
-  const first = longest.filter((file) => given.has(file));
-  return [...first, ...files.filter((file) => !first.includes(file))];
-}
 
 /**
  * The files that take longest, in this order, as the gate prints them ("slowest files"). Only the
@@ -113,6 +97,8 @@ export const longest: readonly string[] = [
   "tests/hostile/bodies_test.ts",
   "tests/sdk/client_test.ts",
   "tests/dashboard/crawl_test.ts",
+  "tests/docs/first_hour_test.ts",
+  "tests/docs/operator_test.ts",
   "tests/docs/snippets_test.ts",
   "tests/packaging/bundle_test.ts",
   "tests/e2e/upgrade_test.ts",
@@ -144,6 +130,9 @@ export const longest: readonly string[] = [
   "tests/e2e/rate_replicas_test.ts",
   "tests/packaging/compiled_test.ts",
   "tests/packaging/queries_test.ts",
+  "tests/matrix/endpoints_test.ts",
+  "tests/matrix/disputed_test.ts",
+  "tests/matrix/added_vendor_test.ts",
   "tests/matrix/endings_test.ts",
   "tests/matrix/silence_test.ts",
   "tests/http/background_test.ts",

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { readArguments } from "./arguments.ts";
-import { longest, testFiles, testGroups } from "./files.ts";
+import { inOrder, longest, testFiles } from "./files.ts";
 
 const all = [
   "src/base/money_test.ts",
@@ -13,21 +13,12 @@ const all = [
   "tests/run/outcome_test.ts",
 ];
 
-Deno.test("every test file is in exactly one group, and no group is empty", () => {
-  const groups = testGroups(all);
-  assert.deepEqual(groups.map(({ name, files }) => [name, files.length]), [
-    ["unit", 4],
-    ["interfaces", 1],
-    ["integration", 3],
+Deno.test("long files run first and unit tests last, and each long file that is named is there", () => {
+  assert.deepEqual(inOrder([...all, "tests/browser/records_test.ts"]), [
+    ...["tests/architecture_test.ts", "tests/browser/records_test.ts", "tests/faults/kill_test.ts"],
+    ...["tests/browser/login_test.ts", "tests/dialects/echo_test.ts", "tests/http/chat_test.ts"],
+    ...["src/base/money_test.ts", "src/store/keys_test.ts", "tests/run/outcome_test.ts"],
   ]);
-  assert.deepEqual(groups.flatMap(({ files }) => files).sort(), all);
-  assert.deepEqual(testGroups([]), []);
-  assert.deepEqual(testGroups(["src/a_test.ts"]).map(({ name }) => name), ["unit"]);
-});
-
-Deno.test("long files run first, the others in their order, and each that is named is there", () => {
-  const [unit] = testGroups(["a_test.ts", "b_test.ts", "tests/architecture_test.ts"]);
-  assert.deepEqual(unit?.files, ["tests/architecture_test.ts", "a_test.ts", "b_test.ts"]);
   const root = new URL("../../", import.meta.url);
   // Reads the disk, since `testFiles` leaves some out if recorded answers are missing.
   for (const file of longest) assert.ok(Deno.statSync(new URL(file, root)).isFile);

@@ -1,7 +1,7 @@
 import { batchesOf, writeBatch } from "./batches.ts";
 import { isLongRound } from "./environment.ts";
 import { judgeTests } from "./judge.ts";
-import type { TestGroup } from "./files.ts";
+import { inOrder, isUnitTest } from "./files.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Ended, Processes } from "./processes.ts";
 import { slowestFiles } from "./slowest.ts";
@@ -78,31 +78,37 @@ export interface TestOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs one group of test files. `DENO_JOBS` in the run's environment overrides `jobs`. */
-export async function tests(gate: Gate, group: TestGroup, options: TestOptions): Promise<Outcome> {
-  const report = `${gate.tempDir}/${group.name}.xml`;
+/**
+ * Runs test files; if they aren't batched, either unit tests or others. `DENO_JOBS` in the run's
+ * environment overrides `jobs`.
+ */
+export async function tests(
+  gate: Gate,
+  files: readonly string[],
+  options: TestOptions,
+): Promise<Outcome> {
+  const report = `${gate.tempDir}/tests.xml`;
   const args = ["test", "-A", "--frozen", "--parallel", `--junit-path=${report}`];
   if (!options.check) args.push("--no-check");
-  if (group.sanitize) args.push("--sanitize-ops", "--sanitize-resources");
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
   const env = { DENO_JOBS: String(options.jobs), ...gate.env, ...options.env };
   const silenceMs = isLongRound(gate.env) ? 60 * minute : 5 * minute;
-  const files = options.batched
+  if (!options.batched && files.every(isUnitTest)) {
+    args.push("--sanitize-ops", "--sanitize-resources");
+  }
+  const ordered = inOrder(files);
+  const modules = options.batched
     ? await Promise.all(
-      batchesOf(group.files).map((batch, number) =>
-        writeBatch(batch, {
-          root: gate.root,
-          folder: gate.tempDir,
-          name: `${group.name}_${number}`,
-        })
+      batchesOf(ordered).map((batch, number) =>
+        writeBatch(batch, { root: gate.root, folder: gate.tempDir, name: String(number) })
       ),
     )
-    : group.files;
-  const ended = await deno({ ...gate, env }, [...args, ...files], silenceMs);
+    : ordered;
+  const ended = await deno({ ...gate, env }, [...args, ...modules], silenceMs);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
   const isFiltered = options.filter !== null;
-  const outcome = judgeTests(group.name, group.files, ended, junit, { isFiltered });
-  return { ...outcome, slowest: group.files.length > 10 ? slowestFiles(ended.output, 10) : [] };
+  const outcome = judgeTests("tests", files, ended, junit, { isFiltered });
+  return { ...outcome, slowest: files.length > 10 ? slowestFiles(ended.output, 30) : [] };
 }
 
 /** Runs Deno by `Deno.execPath()`, since a machine with only Node has no `deno` in PATH. */

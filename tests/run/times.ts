@@ -1,5 +1,5 @@
 import { cpuSecondsOfChildren } from "./cpu_time.ts";
-import type { TestGroup } from "./files.ts";
+import { inOrder } from "./files.ts";
 import { type Gate, type TestOptions, tests } from "./gate.ts";
 import { type Outcome, total } from "./outcome.ts";
 
@@ -11,21 +11,21 @@ export interface FileCost {
 }
 
 /**
- * Runs the files of a group one by one, so that the processor time that the kernel counts meanwhile
+ * Runs files one by one, so that the processor time that the kernel counts meanwhile
  * is the file's own, including that of the shared database server. In the gate a file takes less,
  * because it shares loaded modules with its batch.
  */
 export async function timeFiles(
   gate: Gate,
-  group: TestGroup,
+  files: readonly string[],
   options: TestOptions,
   print: (line: string) => void,
 ): Promise<{ outcome: Outcome; costs: FileCost[] }> {
   const outcomes: Outcome[] = [];
   const costs: FileCost[] = [];
-  for (const file of group.files) {
+  for (const file of inOrder(files)) {
     const before = cpuSecondsOfChildren();
-    const outcome = await tests(gate, { ...group, files: [file] }, options);
+    const outcome = await tests(gate, [file], options);
     const cpuSeconds = cpuSecondsOfChildren() - before;
     const cost = { file, cpuSeconds, seconds: outcome.seconds };
     print(costLine(cost));
@@ -35,7 +35,7 @@ export async function timeFiles(
   const { cpuSeconds, seconds } = sumOf(costs);
   const outcome = {
     ...total(outcomes, false),
-    name: group.name,
+    name: "tests",
     ...{ seconds, cpuSeconds },
     notes: outcomes.flatMap(({ notes }) => notes),
     details: outcomes.map(({ details }) => details).filter((text) => text !== "").join("\n"),
