@@ -403,6 +403,7 @@ function createHousekeeping(core: Core) {
       keeper: analyticsStore.labelSumWriter,
       now: clock.now,
     }),
+    finishCorrections: () => analyticsStore.finishCorrections(),
     runBackfills: async () => {
       await runBackfills(database, log);
       await analyticsStore.runBackfills(log);

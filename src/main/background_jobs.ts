@@ -23,6 +23,8 @@ export interface BackgroundJobDeps extends
   reclaimExpired: () => Promise<void>;
   /** Adds up the calls of past days, for the overview. */
   keepLabelSums: () => Promise<void>;
+  /** Writes to calls' rows what the ledger has already, where a correction or refund was cut. */
+  finishCorrections: () => Promise<void>;
   /** Continues the backfills of migrations, which another process may have started. */
   runBackfills: () => Promise<void>;
   sweepKeyCharges: () => Promise<void>;
@@ -56,6 +58,7 @@ export function createBackgroundJobs(deps: BackgroundJobDeps): BackgroundJob[] {
     { name: "expired_cap_leases", everyMs: 10_000, run: credit.sweepKeyLeases },
     { name: "refused_calls", everyMs: 1_000, run: () => deps.refusals.refusalRecorder.flush() },
     { name: "idempotency_claims", everyMs: 10_000, run: () => deps.idempotency.maintain() },
+    { name: "corrections", everyMs: 10_000, firstMs: 1_000, run: deps.finishCorrections },
     { name: "price_archive", everyMs: 15_000, run: deps.archivePrices },
 
     // Asynchronous requests

@@ -51,6 +51,17 @@ export interface AnalyticsStore
     rows: (rows: AnalyticsTransaction, changed: T) => Promise<void>,
   ): Promise<void>;
   /**
+   * Notes, in a transaction of the main database that has called `lockForWriting`, what rows in
+   * another database are to become, so that they become it even if this process ends. Returns the ids
+   * of the calls that were noted: those that aren't erased. Where the rows are in the main database,
+   * does nothing and returns none.
+   */
+  noteCorrections(
+    tx: Queryable,
+    accountId: number,
+    corrections: readonly DueCorrection[],
+  ): Promise<Set<string>>;
+  /**
    * Inserts the rows that `prepare` returns: in one transaction with what `prepare` writes to the main
    * database, or, if the rows are elsewhere, after it.
    */
@@ -87,6 +98,8 @@ export interface StoreUpkeep {
    * those.
    */
   sweepErased(): Promise<void>;
+  /** Writes the noted corrections to their rows; several processes may do so at once. */
+  finishCorrections(): Promise<void>;
   /** Continues what migrations have left to do in the background. */
   runBackfills(log: Pick<Log, "info">): Promise<void>;
   /** Rewrites files that hold erased text. */
@@ -354,6 +367,14 @@ export interface CorrectedCall {
   costNanos: bigint;
   chargedNanos: bigint;
   priceVersion: string;
+}
+
+/** What a call's row is to become; an absent value stays. Nano-dollars. */
+export interface DueCorrection {
+  transactionId: string;
+  chargedNanos: bigint;
+  costNanos?: bigint;
+  priceVersion?: string;
 }
 
 /** Selects calls; times are half-open. */

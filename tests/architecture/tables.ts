@@ -29,7 +29,7 @@ export const tableOwners: Check = {
 
 /** Subject → its tables. */
 const tables: Readonly<Record<string, string>> = {
-  records: "interactions interaction_payloads media media_refs",
+  records: "interactions interaction_payloads media media_refs unfinished_corrections",
   usage: "usage_sums label_steps label_sums",
   audit: "audit_log",
   keys: "accounts api_keys api_key_notes vendor_keys master_key",

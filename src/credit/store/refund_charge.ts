@@ -1,5 +1,6 @@
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { lockForWriting } from "../../database/erasure_lock.ts";
 import { whenUnlocked } from "../../database/when_unlocked.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import { correctBudgetCharges } from "../../budgets/store/budget_charges.ts";
@@ -22,13 +23,14 @@ export async function refundCharge(
     originalId?: string | null;
     settled?: Interaction | undefined;
   },
-  analytics: Pick<AnalyticsStore, "afterMain">,
+  analytics: Pick<AnalyticsStore, "afterMain" | "noteCorrections">,
 ): Promise<void> {
   const { accountId, transactionId, note, claim, originalId, settled } = call;
   if (claim && await isCharged(database, claim)) return;
   // A row may be locked for longer than the caller tries.
   await whenUnlocked(() =>
     analytics.afterMain(async (tx) => {
+      await lockForWriting(tx);
       // Nobody may price the call again in between.
       await lockAccounts(tx, [accountId]);
       if (originalId && await isFree(tx, originalId)) return undefined;
@@ -55,6 +57,8 @@ export async function refundCharge(
       await tx.query("update key_charges set charged_nanos = 0 where transaction_id = $1", [
         transactionId,
       ]);
+      // Should this process end before it has changed the row, another will.
+      await analytics.noteCorrections(tx, accountId, [{ transactionId, chargedNanos: 0n }]);
       return { inSums: settled && { call: settled, chargedNanos } };
     }, async (rows, refunded) => {
       if (refunded) await rows.clearCharge(transactionId, refunded.inSums);

@@ -2,6 +2,7 @@ import {
   type AnalyticsReads,
   type AnalyticsStore,
   type AnalyticsTransaction,
+  type CallKey,
   type FairAnalytics,
   fairReads,
   type StoreUpkeep,
@@ -50,6 +51,7 @@ import { createLabelRows } from "./label_days.ts";
 import { createMedia } from "./media.ts";
 import { ensurePartitions, eraseBefore, partitionsInUse, partitionsUntil } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
+import { finishCorrections, noteCorrections } from "./unfinished_corrections.ts";
 
 export interface AnalyticsOptions {
   onDropped?: OnDropped;
@@ -75,13 +77,17 @@ export function createAnalyticsStore(
         await lockForWriting(tx);
         return await work(tx);
       })),
-    erase: (calls) => eraseAndRefuse(database, calls),
+    erase: async (calls) => {
+      // Once a call is erased, only sums are left of what it was charged.
+      if (!sharesMain) await finishCorrections(main, database, calls.map(idOf));
+      return await eraseAndRefuse(database, calls);
+    },
   };
   return {
     ...createAnalyticsReads(database),
     ...changes,
     ...createAnalyticsWriter(database, main, onDropped),
-    ...(sharesMain ? doneWithMain : upkeepOf(database)),
+    ...(sharesMain ? doneWithMain : upkeepOf(main, database)),
     fair: createFairAnalytics(reads),
     inBulk: readsByAccount(reads.inBulk, createAnalyticsReads, ["readLines", "count"]),
     media: createMedia(database),
@@ -94,6 +100,8 @@ export function createAnalyticsStore(
       }
       await changeRows(changes, await main.transaction(change));
     },
+    noteCorrections: (...args) =>
+      sharesMain ? Promise.resolve(new Set()) : noteCorrections(...args),
     list: (query) => listInteractions(database, query),
     pricedCalls: (query) => readPricedCalls(database, database.kind === "embedded", query),
     ensurePartitions: (now) => ensurePartitions(database, now),
@@ -115,15 +123,17 @@ const doneWithMain: StoreUpkeep = {
   addTombstone: () => Promise.resolve(),
   hasLost: () => Promise.resolve(false),
   sweepErased: () => Promise.resolve(),
+  finishCorrections: () => Promise.resolve(),
   runBackfills: () => Promise.resolve(),
   rewriteFiles: () => Promise.resolve({ rewritten: [], notRewritten: [], isAllDone: true }),
 };
 
-function upkeepOf(database: Database): StoreUpkeep {
+function upkeepOf(main: Database, database: Database): StoreUpkeep {
   return {
     addTombstone: (tombstone) => addTombstone(database, tombstone),
     hasLost: (tombstone) => hasLostTombstone(database, tombstone),
     sweepErased: () => sweepErased(database),
+    finishCorrections: () => finishCorrections(main, database),
     runBackfills: (log) => runBackfills(database, log),
     rewriteFiles: (scope) => rewriteFiles(database, scope),
   };
@@ -181,4 +191,8 @@ function changesOf(
     sessionsEndingWith: (...args) => sessionsEndingWith(database, ...args),
     erase: (calls) => atomically((tx) => eraseCalls(tx, calls)),
   };
+}
+
+function idOf({ transactionId }: CallKey): string {
+  return transactionId;
 }

@@ -1,9 +1,4 @@
-import type {
-  CorrectedCall,
-  PricedCall,
-  PricedCallQuery,
-  RefundedCall,
-} from "../analytics_store.ts";
+import type { PricedCall, PricedCallQuery, RefundedCall } from "../analytics_store.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { erasedAmong, noteRefunded } from "../../erasure/store/tombstones.ts";
@@ -56,6 +51,17 @@ export async function* readPricedCalls(
   }
 }
 
+/** A call as it was read, and what its row is to become. */
+export interface RowCorrection {
+  readonly call: Pick<
+    PricedCall,
+    "transactionId" | "cursor" | "costNanos" | "chargedNanos" | "isRefunded"
+  >;
+  readonly costNanos: bigint | null;
+  readonly chargedNanos: bigint;
+  readonly priceVersion: string | null;
+}
+
 /**
  * Writes corrected costs, as part of a transaction; returns the ids of the calls that were
  * corrected: those that had not changed since they were read.
@@ -63,8 +69,9 @@ export async function* readPricedCalls(
 export async function writeCorrections(
   tx: Queryable,
   accountId: number,
-  calls: readonly CorrectedCall[],
+  calls: readonly RowCorrection[],
 ): Promise<Set<string>> {
+  if (calls.length === 0) return new Set();
   const rows = await tx.query(correctCalls, [
     accountId,
     JSON.stringify(calls.map(({ call, costNanos, chargedNanos, priceVersion }) => ({
@@ -72,7 +79,7 @@ export async function writeCorrections(
       place: call.cursor,
       old_cost: call.costNanos === null ? null : String(call.costNanos),
       old_charged: String(call.chargedNanos),
-      cost: String(costNanos),
+      cost: costNanos === null ? null : String(costNanos),
       charged: String(chargedNanos),
       version: priceVersion,
     }))),

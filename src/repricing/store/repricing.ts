@@ -8,7 +8,7 @@ import type { AnalyticsStore, CorrectedCall, PricedCall } from "../../records/an
 
 /**
  * Builds the store. Calls and ledger change in one transaction where both share a database; else
- * the ledger changes first.
+ * the ledger changes first, and a cut is finished by `AnalyticsStore.finishCorrections`.
  */
 export function createRepricing(database: Database, analytics: AnalyticsStore): RepricingStore {
   return {
@@ -25,16 +25,7 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
     },
     async correct(accountId, calls) {
       if (calls.length === 0) return new Set();
-      if (!analytics.sharesMain) {
-        return await analytics.reprice(
-          accountId,
-          await database.transaction(async (tx) => {
-            const refunded = await lockRefunded(tx, accountId, calls);
-            await adjust(tx, accountId, calls.filter((one) => !refunded.has(idOf(one))));
-            return withRefunds(calls, refunded);
-          }),
-        );
-      }
+      if (!analytics.sharesMain) return await correctInTurn(database, analytics, accountId, calls);
       return await database.transaction(async (tx) => {
         await lockForWriting(tx);
         const refunded = await lockRefunded(tx, accountId, calls);
@@ -48,6 +39,41 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
       });
     },
   };
+}
+
+/**
+ * Corrects the ledger, and notes what the rows of these calls are to become, before it changes any
+ * row. Costs that change no charge aren't noted: where the run is cut, they are as before it.
+ */
+async function correctInTurn(
+  database: Database,
+  analytics: AnalyticsStore,
+  accountId: number,
+  calls: readonly CorrectedCall[],
+): Promise<ReadonlySet<string>> {
+  const { noted, others } = await database.transaction(async (tx) => {
+    await lockForWriting(tx);
+    const refunded = await lockRefunded(tx, accountId, calls);
+    const charged = calls.filter((one) => !refunded.has(idOf(one)) && changesCharge(one));
+    const noted = await analytics.noteCorrections(tx, accountId, charged.map(dueCorrection));
+    await adjust(tx, accountId, charged.filter((one) => noted.has(idOf(one))));
+    const isCharged = new Set(charged.map(idOf));
+    const others = calls.filter((one) => !isCharged.has(idOf(one)));
+    return { noted, others: withRefunds(others, refunded) };
+  });
+  const written = await analytics.reprice(accountId, others);
+  await analytics.finishCorrections();
+  return written.union(noted);
+}
+
+function dueCorrection(
+  { call: { transactionId }, costNanos, chargedNanos, priceVersion }: CorrectedCall,
+) {
+  return { transactionId, costNanos, chargedNanos, priceVersion };
+}
+
+function changesCharge({ call, chargedNanos }: CorrectedCall): boolean {
+  return chargedNanos !== call.chargedNanos || chargedNanos !== (call.postedNanos ?? chargedNanos);
 }
 
 /**
@@ -83,9 +109,7 @@ async function adjust(
   accountId: number,
   calls: readonly CorrectedCall[],
 ): Promise<void> {
-  const changed = calls.filter(({ call, chargedNanos }) =>
-    chargedNanos !== call.chargedNanos || chargedNanos !== (call.postedNanos ?? chargedNanos)
-  );
+  const changed = calls.filter(changesCharge);
   if (changed.length === 0) return;
   await tx.query(correctCharges, [
     accountId,
