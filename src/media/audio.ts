@@ -8,6 +8,7 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
+import { base64Bytes } from "../dialects/kernel/media_source.ts";
 import { likelySeconds, speechUsage } from "../dialects/media/operations/speech.ts";
 import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
@@ -168,7 +169,10 @@ export class AudioReader {
     if (piece.mimeType !== undefined) this.#samples = pcmFormatOf(piece.mimeType, this.#samples);
     this.#usage = piece.usage ?? this.#usage;
     this.#hasEnded ||= piece.isLast === true;
-    return piece.data === undefined ? [] : [Buffer.from(piece.data, "base64")];
+    if (piece.data === undefined) return [];
+    const bytes = base64Bytes(piece.data);
+    if (!bytes) throw unreadableAnswer("audio that isn't base64");
+    return [bytes];
   }
 
   /** Collects the pieces for record and cost, and returns them. */

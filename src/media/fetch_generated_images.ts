@@ -1,5 +1,5 @@
 import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import { type FetchCaller, maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 
 const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
@@ -28,12 +28,15 @@ export async function fetchGeneratedImages(
       continue;
     }
     try {
-      if (++tries > maxFetched || bytesLeft === 0) throw tooMany();
+      if (++tries > maxFetched || bytesLeft === 0) {
+        throw unreadableAnswer("more image URLs than are fetched");
+      }
       const { bytes } = await fetch.fetch(image.url, {
         ...caller,
         maxBytes: Math.min(maxPublicBytes, bytesLeft),
         accept,
       });
+      if (bytes.length === 0) throw unreadableAnswer("an image URL with an empty file");
       bytesLeft -= bytes.length;
       const { url: _url, ...rest } = image;
       fetched.push({ ...rest, data: bytes.toBase64() });
@@ -50,8 +53,4 @@ export async function fetchGeneratedImages(
     }
   }
   return fetched;
-}
-
-function tooMany(): Fault {
-  return new Fault("upstream_invalid_response", { note: "more image URLs than are fetched" });
 }

@@ -9,9 +9,12 @@ const fetch: PublicFetch = {
   fetch: (url) =>
     url.endsWith("/there")
       ? Promise.resolve({ bytes, mimeType: "image/png" })
+      : url.endsWith("/empty")
+      ? Promise.resolve({ bytes: new Uint8Array(), mimeType: "image/png" })
       : Promise.reject(new Fault("invalid_value", { message: "the URL answered 404" })),
 };
 const there = { url: "https://vendor.example/there", revisedPrompt: "A boat" };
+const empty = { url: "https://vendor.example/empty" };
 const gone = { url: "https://vendor.example/gone" };
 
 Deno.test("pictures that a vendor gave by address are fetched and keep their order", async () => {
@@ -24,11 +27,13 @@ Deno.test("pictures that a vendor gave by address are fetched and keep their ord
 });
 
 Deno.test("one that can't be fetched stays an address for who wants addresses, else it fails", async () => {
-  assert.deepEqual(await fetchGeneratedImages([gone], { fetch, caller, asAddress: true }), [gone]);
-  await assert.rejects(
-    fetchGeneratedImages([gone], { fetch, caller, asAddress: false }),
-    (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
-  );
+  for (const one of [gone, empty]) {
+    assert.deepEqual(await fetchGeneratedImages([one], { fetch, caller, asAddress: true }), [one]);
+    await assert.rejects(
+      fetchGeneratedImages([one], { fetch, caller, asAddress: false }),
+      (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
+    );
+  }
 });
 
 Deno.test("of endless addresses a few are fetched, and no more bytes than an answer may have", async () => {

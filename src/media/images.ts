@@ -23,7 +23,7 @@ import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.t
 import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBounds, maxImageTokens } from "../shared/token_estimate.ts";
 import { type BillableUsage, severalRequests } from "../pricing/pricing.ts";
-import { Fault } from "../shared/fault.ts";
+import { Fault, unreadableAnswer } from "../shared/fault.ts";
 import type { PooledKey } from "../vendors/key_pool.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
@@ -234,6 +234,7 @@ async function readAnswer(
   });
   // Some hosts of open models return the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
+    if (bytes.length === 0) throw unreadableAnswer("an empty file");
     return { images: [{ data: bytes.toBase64() }] };
   }
   const text = utf8Text(bytes);

@@ -238,6 +238,49 @@ Deno.test("the unified body takes a list without pictures for a refusal", async 
   }
 });
 
+const unreadable = "AAAAA";
+const generated = { inlineData: { mimeType: "image/png", data: unreadable } };
+const notImages: readonly [what: string, model: string, odd: Odd][] = [
+  ["cut base64", "vendor-b/gpt-image-2", { body: { data: [{ b64_json: unreadable }] } }],
+  ["words", "vendor-b/dall-e-3", { body: { data: [{ b64_json: "Here it is!" }] } }],
+  [
+    "cut base64",
+    "vendor-d/imagen-4.0-generate-001",
+    { body: { predictions: [{ bytesBase64Encoded: unreadable }] } },
+  ],
+  [
+    "cut base64",
+    "vendor-d/gemini-2.5-flash-image",
+    { body: { candidates: [{ content: { parts: [generated] }, finishReason: "STOP" }] } },
+  ],
+  ["an empty file", "vendor-b/gpt-image-2", { body: "", type: "image/png" }],
+];
+
+for (const [what, model, odd] of notImages) {
+  Deno.test(`${what} in place of a picture of ${model} is a failure of the vendor's, not a refusal`, async () => {
+    service().answer(odd);
+    const answer = await service().post("/imagen/v1/generate", { model, prompt: "A boat" });
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.type], [502, "upstream_error"]);
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.charged_usd], ["failed", "0.000000000"]);
+  });
+}
+
+Deno.test("words in place of the base64 of speech are a failure of the vendor's", async () => {
+  const words = { inlineData: { mimeType: "audio/L16;rate=24000", data: "Here it is!" } };
+  const sound = { inlineData: { ...words.inlineData, data: "AQID" } };
+  for (const parts of [[words], [sound, words]]) {
+    service().answer({ body: { candidates: [{ content: { parts } }] } });
+    const body = { model: "vendor-d/gemini-2.5-flash-preview-tts", input: "Hello" };
+    const answer = await service().post("/tts/v1/generate", body);
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.code], [502, invalid]);
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.charged_usd], ["failed", "0.000000000"]);
+  }
+});
+
 Deno.test("a refusal to draw is told without the secrets in it", async () => {
   const [path, body] = calls["unified pictures"]!;
   const blockReasonMessage = `Not for sk-proj-${"a".repeat(40)}.`;

@@ -25,12 +25,18 @@ export function readImageList(
     throw unreadableAnswer("an answer without a list of images");
   }
   const entries = json.data.filter(isRecord);
-  const images = entries.filter((entry) => !isBlocked(entry)).flatMap(readImage);
+  const shown = entries.filter((entry) => !isBlocked(entry));
+  const images = shown.flatMap(readImage);
   const usage = readImageUsage(json.usage);
+  const isUnreadable = images.length === 0 && shown.some(hasContent);
   const isWithheld = entries.length > images.length || images.length === 0;
   return {
     images,
-    ...(isWithheld ? { refusal: "The vendor withheld images that it had generated." } : {}),
+    ...(isUnreadable
+      ? { failure: "an image that can't be read" }
+      : isWithheld
+      ? { refusal: "The vendor withheld images that it had generated." }
+      : {}),
     ...(usage ? { usage } : {}),
   };
 }
@@ -39,14 +45,24 @@ export function readImageList(
 export function readImage(entry: JsonRecord): GeneratedImage[] {
   const revisedPrompt = asString(entry.revised_prompt);
   const revised = revisedPrompt === undefined ? {} : { revisedPrompt };
-  const nested = isRecord(entry.image_url)
-    ? asString(entry.image_url.url)
-    : asString(entry.image_url);
-  const address = asString(entry.url) ?? nested;
-  const inline = asString(entry.b64_json) ?? dataOf(address);
+  const { inline, address } = sourcesOf(entry);
   const data = inline === undefined ? undefined : standardBase64(inline);
-  if (data !== undefined) return [{ data, ...revised }];
+  if (data) return [{ data, ...revised }];
   return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
+}
+
+/** Whether an entry has something that should be an image. */
+function hasContent(entry: JsonRecord): boolean {
+  const { inline, address } = sourcesOf(entry);
+  return Boolean(inline ?? address);
+}
+
+/** Returns an image's base64 and its address, as far as an entry has them. */
+function sourcesOf(entry: JsonRecord) {
+  const nested = isRecord(entry.image_url) ? entry.image_url.url : entry.image_url;
+  const address = asString(entry.url) ?? asString(nested);
+  const inline = asString(entry.b64_json);
+  return { inline: dataOf(inline) ?? inline ?? dataOf(address), address };
 }
 
 export function readImageUsage(raw: unknown): Usage | undefined {

@@ -1,6 +1,8 @@
-import { invalidValue } from "../../../../shared/fault.ts";
+import { joinBytes } from "../../../../base/bytes.ts";
+import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import { base64Bytes } from "../../../kernel/media_source.ts";
 import { notAllowed } from "../../../kernel/picture_shape.ts";
 import {
   checkLength,
@@ -124,5 +126,11 @@ function read(json: unknown): SpeechPiece {
 /** The pieces joined, as base64. */
 function joined(pieces: readonly string[]): string | undefined {
   if (pieces.length <= 1) return pieces[0];
-  return btoa(pieces.map((piece) => atob(piece)).join(""));
+  return joinBytes(pieces.map(bytesOf)).toBase64();
+}
+
+function bytesOf(piece: string): Uint8Array {
+  const bytes = base64Bytes(piece);
+  if (bytes) return bytes;
+  throw unreadableAnswer("audio that isn't base64");
 }

@@ -83,6 +83,10 @@ export function decodePredict(json: unknown): ImageAnswer {
     return data ? [{ data, ...optionalField("revisedPrompt", asString(entry.prompt)) }] : [];
   });
   const reason = entries.map((entry) => asString(entry.raiFilteredReason)).find((one) => one);
-  const refusal = reason ?? (images.length === 0 ? "All images were withheld." : undefined);
-  return { images, ...optionalField("refusal", refusal) };
+  if (reason === undefined && images.length === 0) {
+    return entries.some(({ bytesBase64Encoded: data }) => asString(data))
+      ? { images, failure: "an image that can't be read" }
+      : { images, refusal: "All images were withheld." };
+  }
+  return { images, ...optionalField("refusal", reason) };
 }
