@@ -18,6 +18,8 @@ export interface Abilities {
   media: readonly MediaShape[];
   /** Media within results of tools, and in an assistant's turn. */
   resultMedia: boolean;
+  /** Images within results may have a detail. */
+  resultDetail: boolean;
   assistantMedia: boolean;
   customTools: boolean;
   strictTools: boolean;
@@ -192,7 +194,8 @@ class Maker {
     const media = this.#can.resultMedia && this.#random.chance(20)
       ? this.#media(`${path}.parts[1]`)
       : undefined;
-    const isImage = media?.kind === "image" && media.source.type === "base64";
+    const isImage = media?.kind === "image" && media.source.type === "base64" &&
+      (media.detail === undefined || this.#can.resultDetail);
     return {
       type: "tool-result",
       callId: call.id,

@@ -185,7 +185,8 @@ function writeResponse(
   { call, result }: Answered,
   context: ContentContext,
 ): Record<string, unknown> {
-  const media = context.traits.generation >= 3 ? writeMedia(result, context) : [];
+  // `FunctionResponsePart` has no resolution, and the vendor refuses fields that it doesn't know.
+  const media = context.traits.generation >= 3 ? writeMedia(result, context, false) : [];
   return {
     functionResponse: {
       ...(context.traits.signatures ? { id: call.id } : {}),
@@ -207,12 +208,22 @@ function responseObject(result: ToolResultPart): JsonRecord {
   return object ?? { output: text };
 }
 
-function writeMedia(result: ToolResultPart, context: ContentContext): Record<string, unknown>[] {
-  return result.parts.flatMap((part) => part.type === "media" ? writeMedium(part, context) : []);
+function writeMedia(
+  result: ToolResultPart,
+  context: ContentContext,
+  takesLevel?: boolean,
+): Record<string, unknown>[] {
+  return result.parts.flatMap((part) =>
+    part.type === "media" ? writeMedium(part, context, takesLevel) : []
+  );
 }
 
-function writeMedium(part: MediaPart, context: ContentContext): Record<string, unknown>[] {
-  const written = mediaPart(part, context.traits.generation, context.losses);
+function writeMedium(
+  part: MediaPart,
+  context: ContentContext,
+  takesLevel = context.traits.generation >= 3,
+): Record<string, unknown>[] {
+  const written = mediaPart(part, takesLevel, context.losses);
   return written ? [written] : [];
 }
 

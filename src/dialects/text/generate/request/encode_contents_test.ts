@@ -205,14 +205,18 @@ Deno.test("media in results: inside for 3 and later, behind the results before",
   const media: Part = { ...result("a", "see"), parts: [text("see"), image] };
   const turns = [user("go"), assistant(call("a", "f")), turn("user", media)];
   const inline = { inlineData: { mimeType: "image/png", data: "AAAA" } };
-  assert.deepEqual(contentsOf(encode({ turns }).body)[2]!.parts, [{
-    functionResponse: { id: "a", name: "f", response: { output: "see" }, parts: [inline] },
-  }]);
+  const inside = { id: "a", name: "f", response: { output: "see" }, parts: [inline] };
+  assert.deepEqual(contentsOf(encode({ turns }).body)[2]!.parts, [{ functionResponse: inside }]);
   assert.deepEqual(contentsOf(encode({ turns }, "gemini-2.5-flash").body)[2]!.parts, [
     { functionResponse: { name: "f", response: { output: "see" } } },
     { text: "Returned by the tool call a of f:" },
     inline,
   ]);
+  // In there an image has no resolution.
+  image.detail = "high";
+  const detailed = encode({ turns });
+  assert.deepEqual(contentsOf(detailed.body)[2]!.parts, [{ functionResponse: inside }]);
+  assert.deepEqual(detailed.losses.map(({ path }) => path), ["p.detail"]);
 });
 
 Deno.test("addresses: the vendor's own and videos stay, others and other vendors' files are a loss (51)", () => {

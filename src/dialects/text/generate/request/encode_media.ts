@@ -6,11 +6,11 @@ import { isOwnFile, staysAddress } from "../media.ts";
 /**
  * Writes media as a part. Only files stored at the vendor and videos may be addresses; the gateway
  * fetches all others beforehand. An address that remains, or another vendor's file, is a loss that
- * changes the meaning, and has no part.
+ * changes the meaning, and has no part. `takesLevel`: whether an image may have a resolution.
  */
 export function mediaPart(
   part: MediaPart,
-  generation: number,
+  takesLevel: boolean,
   losses: Loss[],
 ): Record<string, unknown> | undefined {
   const data = mediaData(part);
@@ -18,7 +18,7 @@ export function mediaPart(
     losses.push({ path: part.path, weight: "meaning" });
     return undefined;
   }
-  const hasLevel = part.kind === "image" && generation >= 3;
+  const hasLevel = part.kind === "image" && takesLevel;
   const level = hasLevel ? resolutions.get(shortKey(part.detail ?? "")) : undefined;
   loseMediaFields(part, { name: false, detail: level !== undefined }, losses);
   return { ...data, ...(level === undefined ? {} : { mediaResolution: { level } }) };
