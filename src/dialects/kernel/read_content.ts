@@ -1,6 +1,6 @@
 import { maxEntries } from "../../../contracts/kernel/common.ts";
 import { invalidValue } from "../../shared/fault.ts";
-import type { Part, TextPart } from "./canonical_request.ts";
+import type { Part, RefusalPart, TextPart } from "./canonical_request.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -32,6 +32,16 @@ export function checkPartCount(count: number, path: string): void {
     path,
     `expected at most ${maxEntries.parts} parts, including those in results`,
   );
+}
+
+/** Returns the parts of a user's message or of a tool's result, which can't be refusals. */
+export function withoutRefusals<Read extends Part>(
+  parts: readonly Read[],
+): Exclude<Read, RefusalPart>[] {
+  return parts.map((part) => {
+    if (part.type !== "refusal") return part as Exclude<Read, RefusalPart>;
+    throw invalidValue(`${part.path}.type`, "expected a text, image or file part");
+  });
 }
 
 /** Returns the parts of a system message, which must all be texts. Throws `invalid_value`. */

@@ -12,7 +12,7 @@ import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/j
 import { dataSource, imageOrFile, mediaSource, readSound } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/reasoning.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { readElements, requireTexts } from "../../../kernel/read_content.ts";
+import { readElements, requireTexts, withoutRefusals } from "../../../kernel/read_content.ts";
 
 /**
  * Reads chat messages: system texts that come first, then the turns. Parts of unknown types go to
@@ -57,7 +57,7 @@ function readTurn(message: JsonRecord, path: string, { calls, unsupported }: Tur
     case "user":
       return {
         role: "user",
-        parts: readContent(message.content, `${path}.content`, unsupported),
+        parts: withoutRefusals(readContent(message.content, `${path}.content`, unsupported)),
         ...(name === undefined ? {} : { name }),
         path,
       };
@@ -145,13 +145,12 @@ function readResult(
     throw invalidValue(`${path}.tool_call_id`, "expected the id of a tool call");
   }
   const name = asString(message.name);
+  const parts = readContent(message.content ?? "", `${path}.content`, unsupported);
   return {
     type: "tool-result",
     callId,
     ...(name === undefined ? {} : { name }),
-    parts: readContent(message.content ?? "", `${path}.content`, unsupported).filter((part) =>
-      part.type === "text" || part.type === "media"
-    ),
+    parts: withoutRefusals(parts).filter((part) => part.type === "text" || part.type === "media"),
     isError: false,
     path,
   };

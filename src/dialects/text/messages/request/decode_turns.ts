@@ -110,6 +110,10 @@ function isSummary(block: unknown): boolean {
  */
 function readMessage(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
   const parts = readContent(message.content, `${path}.content`, unsupported);
+  const stray = parts.find(({ type }) => type === "tool-result");
+  if (stray && message.role === "assistant") {
+    throw invalidValue(`${stray.path}.type`, "expected no tool_result in an assistant's message");
+  }
   return markLast(parts, readCacheMark(message, path, false));
 }
 

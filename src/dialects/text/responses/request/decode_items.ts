@@ -21,7 +21,7 @@ import { isSummary, readSummary } from "../conversation/summary.ts";
 import { codingResult, readCodingCall } from "./coding_tools.ts";
 import { foundTools, isClientSearch, isSearchOfX } from "./offered_tools.ts";
 import { requirePairs } from "./pairing.ts";
-import { requireTexts } from "../../../kernel/read_content.ts";
+import { requireTexts, withoutRefusals } from "../../../kernel/read_content.ts";
 
 export interface Conversation {
   system: SystemText[];
@@ -174,7 +174,7 @@ function readMessage(item: JsonRecord, path: string, into: Conversation): void {
     case "developer":
       return addSystem(parts, path, into);
     case "user":
-      into.turns.push({ role: "user", parts, path });
+      into.turns.push({ role: "user", parts: withoutRefusals(parts), path });
       return;
     case "assistant":
       for (const part of parts) addPart(into.turns, "assistant", part, path);
@@ -248,10 +248,7 @@ function readOutput(
     type: "tool-result",
     callId,
     ...defined({ name }),
-    parts: parts.map((part) => {
-      if (part.type !== "refusal") return part;
-      throw invalidValue(`${part.path}.type`, "expected a text, image or file part");
-    }),
+    parts: withoutRefusals(parts),
     isError: false,
     ...readCacheMark(item, path),
     path,
