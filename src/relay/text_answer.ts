@@ -1,5 +1,6 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import { utf8Text } from "../base/bytes.ts";
+import { withExactIntegers } from "../base/exact_integers.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
@@ -14,6 +15,7 @@ import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
 import { type CallContext, stepFor } from "./call_context.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
+import type { TextPlan } from "./plan/text_plan.ts";
 import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_call.ts";
 import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
@@ -95,7 +97,9 @@ async function readAnswer(
   const step = stepFor(bytes.length, caller);
   const text = await step(() => utf8Text(bytes));
   const json = await step.inSteps(() => parseAnswerInSteps(text));
-  const events = await step(() => plan.upstream.decodeAnswer(json, plan.quirks));
+  const events = await step(() =>
+    plan.upstream.decodeAnswer(exactly(plan, text, json), plan.quirks)
+  );
   const meter = (events: readonly CanonicalEvent[]) => {
     arriving.isMetered = true;
     call.meter.listen(events);
@@ -120,6 +124,12 @@ async function readAnswer(
     body: whole.body,
     recordText: whole.text,
   };
+}
+
+/** The answer with the digits of its calls' arguments, which a caller of another dialect needs. */
+function exactly({ sameDialect, upstream }: TextPlan, text: string, json: unknown): unknown {
+  const isRead = !sameDialect && upstream.callMembers !== undefined;
+  return isRead ? withExactIntegers(text, json, upstream.callMembers) : json;
 }
 
 /** The text of what may be an answer; of anything else, such as a large page, only the beginning. */

@@ -77,9 +77,7 @@ interface AnswerCodec {
   /** Members of a request that its answer echoes or depends on, or that distinguish calls. */
   readonly answerFields: readonly string[];
   readonly usageMember: string;
-  /**
-   * Converts the value of `usageMember` to the canonical form; undefined if it holds no numbers.
-   */
+  /** Returns the usage in a value of `usageMember`; undefined if it holds no numbers. */
   readRawUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined;
   /**
    * Returns the events of a whole answer, given its parsed JSON. Throws `Fault` if it isn't an
@@ -111,6 +109,8 @@ export interface BegunStream {
 }
 
 interface OptionalForms {
+  /** For a dialect whose calls have objects: members in which integers keep all their digits. */
+  readonly callMembers?: ReadonlySet<string>;
   /**
    * For a dialect whose vendors store answers by default: how to make this call without the vendor's
    * storage, for its answer (`keepNothing`) and for what it continues. Undefined if the answer needs
@@ -191,9 +191,7 @@ export interface BodyAndText {
  */
 export interface FallbackField {
   readonly name: string;
-  /**
-   * Returns the names in order; `body` has passed the contract. Undefined if the field is absent.
-   */
+  /** Returns the names in order; undefined if it is absent. `body` has passed the contract. */
   read(body: unknown): readonly string[] | undefined;
   /** The request without the field. */
   without(body: unknown, bodyText: string): BodyAndText;

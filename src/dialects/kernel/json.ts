@@ -1,4 +1,5 @@
 import { parseExactly } from "../../base/exact_json.ts";
+import { withExactIntegers } from "../../base/exact_integers.ts";
 import { JsonCount } from "../../base/json_count.ts";
 
 /** JSON of unknown shape: vendors' answers and callers' open objects. */
@@ -86,12 +87,14 @@ const limits = {
 
 /**
  * Parses JSON text inside a field, such as a call's arguments, which the limits on the body don't
- * cover. Undefined if it isn't JSON, or exceeds the limits.
+ * cover. Integers in an object or list keep their digits. Undefined if the text isn't JSON, or
+ * exceeds the limits.
  */
 export function innerJson(text: string): unknown {
   // Most results of tools are prose, of which nothing more has to be read.
   if (!beginsJson.test(text)) return undefined;
-  return new JsonCount(limits).add(text) === undefined ? jsonValue(text) : undefined;
+  if (new JsonCount(limits).add(text) !== undefined) return undefined;
+  return withExactIntegers(text, jsonValue(text));
 }
 
 const beginsJson = /^\s*(?:[{["]|-?\d[\d.eE+-]*\s*$|true|false|null)/;

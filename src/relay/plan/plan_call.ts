@@ -1,3 +1,4 @@
+import { withExactIntegers } from "../../base/exact_integers.ts";
 import { writeJson } from "../../base/write_json.ts";
 import { runAtOnce, type Step } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -95,9 +96,11 @@ export async function planCall(
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
   }
-  const read = await step.inSteps(() =>
-    dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks))
-  );
+  const { callMembers } = dialect;
+  const body = callMembers
+    ? await step(() => withExactIntegers(request.bodyText, request.body, callMembers))
+    : request.body;
+  const read = await step.inSteps(() => dialect.decodeRequest(withoutTags(body, facts.tagBlocks)));
   checkSettings(read);
   // Before an encoder finds that what is left of a message is empty.
   enforceTranslationMode(read.unsupported, mode);

@@ -5,6 +5,7 @@ import { encodeAnswer } from "./answer_encoder.ts";
 import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
+import { callMembers } from "./answer/call_members.ts";
 import { upstreamPath } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
@@ -32,6 +33,7 @@ export const generate: Dialect<"generate"> = {
   promptFields: ["contents", "systemInstruction", "system_instruction"],
   mediaFields,
   mustInline,
+  callMembers,
   resendRules: { modelInPath: true, streaming: [], drop: [], set: [] },
   labelFields: ["labels"],
   answerFields: ["generationConfig", "generation_config", "model", "tools"],

@@ -3,6 +3,8 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { withExactIntegers } from "../../../base/exact_integers.ts";
+import { callMembers } from "./answer/call_members.ts";
 import { AnswerReader, areReadable } from "./answer/answer_reader.ts";
 import { eventJson, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 
@@ -37,7 +39,7 @@ class GenerateStreamDecoder implements StreamDecoder {
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
     if (data === undefined || data.trim() === "" || data.trim() === "[DONE]") return noEvents;
-    const json = eventJson(event, data);
+    const json = withExactIntegers(data, eventJson(event, data), callMembers);
     if (json === undefined) return this.#fail(unreadableEvent());
     const events: CanonicalEvent[] = [];
     for (const element of Array.isArray(json) ? json : [json]) {

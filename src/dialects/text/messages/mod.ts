@@ -32,6 +32,7 @@ export const messages: Dialect<"messages"> = {
   promptFields: ["messages", "system"],
   mediaFields,
   mustInline,
+  callMembers: new Set(["input"]),
   resendRules: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   labelFields: ["metadata"],
   answerFields: ["metadata", "model", "stream", "thread", "tool_choice", "tools"],
