@@ -16,6 +16,7 @@ const columns = {
   usage_sums: ["account_id", "span", "part", "at"],
   refusals: ["account_id", "created_at"],
   audit_log: ["account_id", "at"],
+  memberships: ["account_id", "created_at"],
 } as const;
 
 /**

@@ -13,6 +13,7 @@ import type { Database } from "../../src/database/database.ts";
 import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { carrySpend } from "../../src/credit/store/spend.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
+import { createPeople } from "../../src/people/store/people.ts";
 import {
   createAnalyticsReads,
   createAnalyticsStore,
@@ -61,6 +62,7 @@ function storesOn(database: Database) {
     cohorts: createCohorts(database, analytics),
     refusals: createRefusalStore(database),
     audit: createAuditLog(database, () => new Date(end)),
+    people: createPeople(database, { now: () => new Date(end) }),
   };
 }
 
@@ -78,6 +80,19 @@ const onceMore = new Date(end - day).getUTCDate() === 1 ? 160 + dayOfCalls : 160
 
 function many(name: string, length: number): string[] {
   return Array.from({ length }, (_, n) => `${name}${n}`);
+}
+
+/** A member joined each minute. */
+async function fillMembers(database: Database, members: number): Promise<void> {
+  await database.query(
+    `with people as (
+       insert into people (id, issuer, subject, name, created_at, signed_in_at)
+       select md5(n::text), 'issuer', n, n, $1::timestamptz - n * interval '1 minute', $1
+       from generate_series(1, $2::int) as n returning id, created_at
+     ) insert into memberships (account_id, person_id, role, created_at)
+     select $3, id, 'member', created_at from people`,
+    [new Date(end), members, accountId],
+  );
 }
 
 const unused = ["a", "key 2b", "key 4b", "z"];
@@ -201,6 +216,15 @@ const reads: Reads = {
   ],
   // All of them on the embedded database, which has no statistics of a table below half a megabyte.
   "audit log": [500, ({ audit }) => audit.list(accountId, { before: null, limit: 51 })],
+  "people": [2 * page, ({ people }) => people.list(accountId, { limit: 51 })],
+  "people, page 30": [
+    2 * page,
+    ({ people }) =>
+      people.list(accountId, {
+        after: { createdAt: new Date(end - 8_500 * 60_000), person: { id: "8" } },
+        limit: 51,
+      }),
+  ],
   "credit": [3 * 20 + 10, ({ history }) => history.latestOfEachKind(accountId, 20)],
   "file of credit, a page": [30, ({ history }) => history.latest(accountId, 20)],
   "balance and last grant, for webhooks": [3, ({ creditLevels }) => creditLevels([accountId])],
@@ -221,6 +245,7 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
      where account_id = $1 limit 2000`,
     [accountId],
   );
+  await fillMembers(database, 10_000);
   if (database.kind === "embedded") await refreshStatistics(database);
   else await database.query("analyze");
   const counted = new CountedReads(database);

@@ -16,16 +16,26 @@ export function createPeople(database: Database, clock: Pick<Clock, "now">): Peo
   const changing = { database, clock };
   return {
     async list(accountId, { after, limit } = {}) {
+      const since = after ? [after.createdAt, after.person.id] : [];
       const rows = await database.query(
-        `${selectMembers} and ($2::timestamptz is null
-           or (date_trunc('milliseconds', m.created_at), p.id) > ($2::timestamptz, $3::text))
-         order by date_trunc('milliseconds', m.created_at), p.id limit $4::int`,
-        [accountId, after?.createdAt ?? null, after?.person.id ?? null, limit ?? null],
+        `${selectMember} from (
+           select * from memberships
+           where account_id = $1 ${after ? "and (created_at, person_id) > ($3, $4)" : ""}
+           order by created_at, person_id limit $2::int
+         ) as m cross join lateral (
+           select * from people where id = m.person_id offset 0
+         ) as p order by m.created_at, m.person_id`,
+        [accountId, limit ?? null, ...since],
+        { forceCustomPlan: true },
       );
       return rows.map(readMembership);
     },
     async findMember(accountId, personId) {
-      const [row] = await database.query(`${selectMembers} and p.id = $2`, [accountId, personId]);
+      const [row] = await database.query(
+        `${selectMember} from memberships m join people p on p.id = m.person_id
+         where m.account_id = $1 and m.person_id = $2`,
+        [accountId, personId],
+      );
       return row && readMembership(row);
     },
     async invitations(accountId, now) {
@@ -162,9 +172,8 @@ function readPerson(row: SqlRow): Person {
   return { id: String(row.id), email: row.email as string | null, name: String(row.name) };
 }
 
-const selectMembers = `
-  select p.id, p.email, p.name, m.role, m.payloads, m.created_at, p.signed_in_at
-  from memberships m join people p on p.id = m.person_id where m.account_id = $1`;
+const selectMember =
+  "select p.id, p.email, p.name, m.role, m.payloads, m.created_at, p.signed_in_at";
 
 function readMembership(row: SqlRow): Membership {
   return {
