@@ -19,13 +19,15 @@ type Filters = Readonly<Record<string, unknown>>;
 /**
  * Writes the filters of a table as conditions with bound values; column names come from the
  * contract's list, never from text. A column that only other tables have matches no rows; a column
- * that no table has, or `account_id`, throws `invalid_value`.
+ * that no table has, or `account_id`, throws `invalid_value`. With `indexedBy`, the index of no other
+ * text column is used.
  */
 export function filterConditions(
   table: ExportTable,
   alias: string,
   filters: Filters,
   bind: (value: SqlValue) => string,
+  indexedBy?: string,
 ): string[] {
   return Object.entries(filters).map(([column, value]) => {
     const wanted = [value].flat();
@@ -47,9 +49,12 @@ export function filterConditions(
       return `${alias}.${column} = any(${bind(numbers)}::bigint[])`;
     }
     const texts = wantedTexts(column, wanted);
+    const isChecked = indexedBy !== undefined && indexedBy !== column;
+    // No index serves a joined text.
+    const text = isChecked ? `(${alias}.${column}::text || '')` : `${alias}.${column}::text`;
     // An index returns the rows of a single value in order of time.
-    if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
-    return `${alias}.${column}::text = any(${bind(texts)}::text[])`;
+    if (texts.length === 1) return `${text} = ${bind(texts[0]!)}`;
+    return `${text} = any(${bind(texts)}::text[])`;
   });
 }
 
@@ -128,7 +133,10 @@ export function interactionConditions(
   if (query.start) conditions.push(`i.created_at >= $${values.push(query.start)}`);
   if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
-  pushAll(conditions, filterConditions("interactions", "i", query.filters ?? {}, bind));
+  pushAll(
+    conditions,
+    filterConditions("interactions", "i", query.filters ?? {}, bind, query.indexedBy),
+  );
   if (query.modelNames) conditions.push(namedAsInUsage(query.modelNames, bind));
   return { conditions, values };
 }

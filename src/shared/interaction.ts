@@ -207,6 +207,8 @@ export interface InteractionQuery {
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   /** Names of which any has to match, at the vendor or with its label (`vendor-b/gpt-5-mini`). */
   modelNames?: readonly string[];
+  /** The column of the filter whose index has few calls; the other filters are only checked. */
+  indexedBy?: string;
   /** Only rows that had been written by then (`ExportSource.snapshot`). */
   snapshot?: string;
   /** `readLines` alone: payloads aren't read, and their cells are null. */

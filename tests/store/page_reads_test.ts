@@ -99,6 +99,8 @@ const unused = ["a", "key 2b", "key 4b", "z"];
 /** Months with calls, and the next ones. */
 const months = 8;
 
+const rareOfFrequent = { user_id: ["everybody"], app: ["app of two"] };
+
 const reads: Reads = {
   "list": [page, ({ analytics }) => analytics.page(list)],
   "list, page 500": [
@@ -135,6 +137,11 @@ const reads: Reads = {
   "list by many users": filtered({ user_id: many("user 7", 30) }),
   "list by many unknown users": filtered({ user_id: many("nobody ", 300) }),
   "list by many unknown sessions": filtered({ session_id: many("nowhere ", 30) }),
+  // The user's 2,000 calls are read once at most, to check the newest of them, and the app's two.
+  "list by frequent user and rare app": [
+    2_000 + 6,
+    ({ analytics }) => analytics.page({ ...list, filters: rareOfFrequent }),
+  ],
   "list by session": filtered({ session_id: ["session 424"] }),
   "list by request id": filtered({ request_id: ["request 7777"] }),
   "list by request ids and user": filtered({
@@ -246,6 +253,12 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
     [accountId],
   );
   await fillMembers(database, 10_000);
+  await database.query(
+    `update interactions set app = 'app of two' where transaction_id in (
+       select transaction_id from interactions where account_id = $1 and user_id = 'everybody'
+       order by created_at limit 2)`,
+    [accountId],
+  );
   if (database.kind === "embedded") await refreshStatistics(database);
   else await database.query("analyze");
   const counted = new CountedReads(database);

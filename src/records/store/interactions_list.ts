@@ -192,8 +192,12 @@ const byAccountAlone = "i.account_id + 0 = $1::bigint";
  * Returns the column whose index is read value by value; null if there is none, or if a filter with
  * a single value makes it unnecessary.
  */
-function chooseIndexColumn({ filters, limit }: InteractionListQuery): IndexedFilter | null {
-  const filtered = indexedFilters(filters);
+function chooseIndexColumn(
+  { filters, indexedBy, limit }: InteractionListQuery,
+): IndexedFilter | null {
+  const filtered = indexedFilters(filters).filter(({ column }) =>
+    indexedBy === undefined || column === indexedBy
+  );
   if (filtered.some(({ wanted }) => wanted.length === 1)) return null;
   return filtered.find(({ wanted }) =>
     wanted.length <= Math.max(maxSelects, maxIndexRows / limit)

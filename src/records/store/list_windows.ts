@@ -82,9 +82,11 @@ export async function* windowsOf<Query extends WindowQuery>(
   for (const size of sizes) {
     const { end, isEmpty, filter } = await checkSparsest(database, rest, size, filters, options);
     if (filter) filters = [filter];
-    if (end === undefined) return yield { query: rest, isEmpty };
+    // The planner, without statistics of labels, may prefer the index of a frequent value.
+    const window = { ...rest, ...(filter && { indexedBy: filter.column }) };
+    if (end === undefined) return yield { query: window, isEmpty };
     yield {
-      ...{ query: { ...rest, [bound]: end }, isEmpty },
+      ...{ query: { ...window, [bound]: end }, isEmpty },
       next: { createdAt: end, transactionId: beforeAll },
     };
     rest = { ...rest, [others]: end };
