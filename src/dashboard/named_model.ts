@@ -1,4 +1,3 @@
-import type { ListPosition } from "../shared/interaction.ts";
 import type { PageContext } from "./bind.tsx";
 import { readModelName, vendorName } from "./vendor_names.ts";
 
@@ -17,14 +16,9 @@ export async function namedModel(
   if (!named || vendor !== "" && nameOf(vendor) !== nameOf(named.vendor)) return undefined;
   await ctx.interactions.flushRecords({ accountId });
   const filters = { model: [model], ...(vendor === "" ? {} : { vendor: [vendor] }) };
-  let after: ListPosition | undefined;
-  do {
-    const { rows, next } = await ctx.interactions.interactions.page({
-      ...{ accountId, filters, order: "newest", limit: 1 },
-      ...(after && { after }),
-    });
-    if (rows.length > 0) return undefined;
-    after = next;
-  } while (after);
-  return named;
+  // One page, though it may end early: a link must not read all calls of a vendor.
+  const { rows } = await ctx.interactions.interactions.page({
+    ...{ accountId, filters, order: "newest", limit: 1 },
+  });
+  return rows.length > 0 ? undefined : named;
 }

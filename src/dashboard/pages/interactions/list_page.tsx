@@ -15,7 +15,8 @@ import { namedModel } from "../../named_model.ts";
 import { vendorName, type VendorNames } from "../../vendor_names.ts";
 import { FoundRequests, lookUpId, searchedId } from "./look_up.tsx";
 import { listTabs } from "./refused_page.tsx";
-import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
+import { InteractionTable, Rows } from "./list_table.tsx";
+import { rowsFrom, type ShownRows } from "./shown_rows.ts";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
 
 const pageRows = 50;
@@ -75,7 +76,7 @@ export function interactionListRoutes(app: Routes, ctx: PageContext): void {
   app.get(`${listPath}/newest`, "viewer", async (request) => {
     const view = viewOf(request);
     await ctx.interactions.flushRecords();
-    const { rows } = await readFrom(ctx, request, view, undefined);
+    const { rows } = await readFrom(ctx, request, view, undefined, "newest");
     return await newestRows(ctx, rows, request, view);
   });
 }
@@ -170,30 +171,12 @@ export function viewOf(
 }
 
 async function readRows(ctx: PageContext, request: PageRequest, view: View): Promise<ShownRows> {
-  const before = readPosition(request.query("before"));
-  const after = readPosition(request.query("after"));
   await ctx.interactions.flushRecords();
-  // A search only goes back in time.
-  if (after && view.query.search === undefined) {
-    const found = await readFrom(ctx, request, view, after, "oldest");
-    if (found.next && found.searchedBackTo === undefined) {
-      const rows = found.rows.toReversed();
-      return { ...shownRows(rows), older: rows.at(-1), newer: rows[0], isFirst: false };
-    }
-  }
-  const found = await readFrom(ctx, request, view, before);
-  const newer = before && view.query.search === undefined ? found.rows[0] : undefined;
-  return {
-    ...shownRows(found.rows),
-    isFirst: before === undefined,
-    older: found.next,
-    newer,
-    searchedBackTo: found.searchedBackTo,
-  };
-}
-
-function shownRows(rows: readonly InteractionSummary[]): ShownRows {
-  return { rows, isFirst: true, older: undefined, newer: undefined, searchedBackTo: undefined };
+  return await rowsFrom((after, order) => readFrom(ctx, request, view, after, order), {
+    before: readPosition(request.query("before")),
+    // A search only goes back in time.
+    after: view.query.search === undefined ? readPosition(request.query("after")) : undefined,
+  });
 }
 
 async function readFrom(
@@ -201,7 +184,7 @@ async function readFrom(
   request: PageRequest,
   view: View,
   after: ListPosition | undefined,
-  order: "newest" | "oldest" = "newest",
+  order: "newest" | "oldest",
 ): Promise<InteractionListPage> {
   return await ctx.interactions.interactions.page({
     ...view.query,

@@ -4,17 +4,8 @@ import { Badge, Empty, Isolated, LinkLine, Table, Time } from "../../components.
 import { exactTime, nameText, relativeTime } from "../../format.ts";
 import { compact, count, counted, duration, usd } from "../../amounts.ts";
 import { modelOfCall, vendorName, type VendorNames } from "../../vendor_names.ts";
+import type { ShownRows } from "./shown_rows.ts";
 import { listPath, type View, viewAddress } from "./view.ts";
-
-/** The rows of a page, and the positions of the pages before and after it. */
-export interface ShownRows {
-  rows: readonly InteractionSummary[];
-  isFirst: boolean;
-  older: ListPosition | undefined;
-  newer: ListPosition | undefined;
-  /** How far back the search looked before it stopped; undefined if it is complete. */
-  searchedBackTo: Date | undefined;
-}
 
 const head = [
   { title: "Time (UTC)", class: "col-time" },
@@ -37,10 +28,10 @@ export function InteractionTable(
     mayCreateKeys: boolean;
   },
 ) {
-  const isEmpty = shown.rows.length === 0 && shown.searchedBackTo === undefined;
+  const isEmpty = shown.rows.length === 0 && shown.searched === undefined;
   // Only a page that begins at the newest row, and didn't take a long search, is kept live.
   const isLive = shown.isFirst && view.query.search === undefined &&
-    shown.searchedBackTo === undefined;
+    shown.searched === undefined;
   return (
     <div class="calls" {...(isLive ? { "data-live": liveAddress(view) } : {})}>
       {isEmpty ? <NoRows {...{ view, mayCreateKeys }} isFirst={shown.isFirst} /> : null}
@@ -49,7 +40,7 @@ export function InteractionTable(
           <Rows rows={shown.rows} now={now} vendors={vendors} />
         </Table>
       </div>
-      <SearchedBackTo shown={shown} />
+      <Searched shown={shown} />
       <Pager view={view} shown={shown} />
     </div>
   );
@@ -200,28 +191,32 @@ function NoRows(
   );
 }
 
-function SearchedBackTo({ shown: { searchedBackTo, rows } }: { shown: ShownRows }) {
-  if (searchedBackTo === undefined) return null;
+function Searched({ shown: { searched, rows } }: { shown: ShownRows }) {
+  if (searched === undefined) return null;
   const found = rows.length === 0 ? "Nothing found so far" : `${rows.length} found so far`;
-  return (
-    <p class="looked-to" role="status">
-      {`${found}: calls back to ${exactTime(searchedBackTo)} were searched.`}
-    </p>
-  );
+  const { backTo, upTo } = searched;
+  const to = backTo ? `back to ${exactTime(backTo)}` : `up to ${exactTime(upTo)}`;
+  return <p class="looked-to" role="status">{`${found}: calls ${to} were searched.`}</p>;
 }
 
 function Pager({ view, shown }: { view: View; shown: ShownRows }) {
-  const { older, newer, isFirst, searchedBackTo } = shown;
+  const { older, newer, isFirst, searched } = shown;
   if (isFirst && older === undefined) return null;
   const to = (more: Record<string, string>) => viewAddress(listPath, view.fields, more);
   return (
     <nav class="pager" aria-label="Pages">
       {isFirst ? null : <a class="button" href={to({})}>Newest</a>}
-      {newer ? <a class="button" href={to({ after: positionText(newer) })}>Newer</a> : null}
+      {newer
+        ? (
+          <a class="button" href={to({ after: positionText(newer) })}>
+            {searched?.upTo ? "Search further forward" : "Newer"}
+          </a>
+        )
+        : null}
       {older
         ? (
           <a class="button" href={to({ before: positionText(older) })}>
-            {searchedBackTo ? "Search further back" : "Older"}
+            {searched?.backTo ? "Search further back" : "Older"}
           </a>
         )
         : null}

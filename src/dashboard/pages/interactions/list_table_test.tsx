@@ -45,7 +45,7 @@ Deno.test("a row's link says which call it opens, not only how long ago that was
   );
 });
 
-Deno.test("a page that ended early says how far back it searched, and isn't live", () => {
+Deno.test("a page that ended early says how far it searched, and isn't live", () => {
   const now = new Date("2026-11-21T12:00:00Z");
   const view = readView(new URLSearchParams("status=completed"), now);
   const pageOf = (reached?: Date) => {
@@ -54,7 +54,7 @@ Deno.test("a page that ended early says how far back it searched, and isn't live
     return String(
       <InteractionTable
         {...{ view, now, vendors }}
-        shown={{ ...shown, older: next, searchedBackTo: reached }}
+        shown={{ ...shown, older: next, searched: reached && { backTo: reached } }}
         mayCreateKeys={false}
       />,
     );
@@ -65,4 +65,17 @@ Deno.test("a page that ended early says how far back it searched, and isn't live
   assert.ok(short.includes(`${before}">Search further back</a>`), short);
   assert.doesNotMatch(short, /data-live/);
   assert.match(pageOf(), /data-live/);
+  const upTo = new Date("2026-11-02T00:00:00Z");
+  const forward = String(
+    <InteractionTable
+      {...{ view, now, vendors }}
+      shown={{
+        ...{ rows: [], isFirst: false, older: undefined, searched: { upTo } },
+        newer: { createdAt: upTo, transactionId: "" },
+      }}
+      mayCreateKeys={false}
+    />,
+  );
+  assert.match(forward, /Nothing found so far: calls up to 2 Nov 2026/);
+  assert.ok(forward.includes(`after=${upTo.getTime()}.">Search further forward</a>`), forward);
 });
