@@ -38,7 +38,7 @@ export interface UsageReport {
 /** The most groups of a report: nobody can read more. */
 const maxGroups = 50_000;
 /** The most calls that one statement reads, unless a single hour has more. */
-const callsAtOnce = 25_000;
+const callsAtOnce = 10_000;
 
 /**
  * Sums an account's calls by one or several labels. It reads the sums that are written with each
