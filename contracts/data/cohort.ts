@@ -13,7 +13,9 @@ const conversion = z.strictObject({
   value: z.number().min(-maxOutcomeValue).max(maxOutcomeValue).describe(
     "Amount or number. Stored with nine decimals; further digits are rounded, half away from zero. Negative values correct earlier ones.",
   ),
-  label: labelText(256).nullish().describe("Distinguishes items of one type. Default null."),
+  label: labelText(256, 0).nullish().describe(
+    "Distinguishes items of one type. Default null; an empty text is the same.",
+  ),
   id: labelText(128).nullish().describe(
     "Your own id of this item, such as an order number: the item counts once in its cohort, however often it is posted. Default null: an item posted twice counts twice.",
   ),

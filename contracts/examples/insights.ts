@@ -92,7 +92,7 @@ export const insightExamples: Readonly<Record<string, OperationExamples>> = {
         status: "ok",
         cohort_id: "checkout-b",
         accepted: 2,
-        message: "2 conversions were recorded.",
+        message: "2 outcomes recorded.",
       },
     },
   },

@@ -168,8 +168,8 @@ const IntegerList = z.core.$constructor<z.ZodArray, z.core.$ZodArrayDef>(
 );
 
 /** A short text of one line, such as a label. Space around it is removed. */
-export function labelText(maxLength: number) {
-  return z.string().trim().min(1).max(maxLength).refine(
+export function labelText(maxLength: number, minLength: 0 | 1 = 1) {
+  return z.string().trim().min(minLength).max(maxLength).refine(
     (text) => !/\p{Cc}/u.test(text) && text.isWellFormed(),
     "expected text without control characters",
   );

@@ -249,6 +249,24 @@ function denied(status: number) {
     : {};
 }
 
+Deno.test("an empty label is none, also where an item is posted again", async () => {
+  const cohort = "empty labels";
+  for (const label of ["", "  ", null, undefined]) {
+    const posted = await post({
+      cohort_id: cohort,
+      conversions: [
+        { type: "clicks", value: 2, label },
+        { type: "orders", value: 1, label, id: "order-1" },
+      ],
+    });
+    assert.equal(posted.status, 200, JSON.stringify(posted.json));
+  }
+  assert.deepEqual((await report(cohort)).conversions, [
+    { type: "clicks", label: null, count: 4, value: 8 },
+    { type: "orders", label: null, count: 1, value: 1 },
+  ]);
+});
+
 const item = { type: "clicks", value: 1, label: "x" };
 const one = (more: Record<string, unknown>) => ({
   cohort_id: "c",

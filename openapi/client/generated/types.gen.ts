@@ -3235,7 +3235,7 @@ export type CohortOutcomeItem = {
      */
     value: number;
     /**
-     * Distinguishes items of one type. Default null.
+     * Distinguishes items of one type. Default null; an empty text is the same.
      */
     label?: string | null;
     /**

@@ -80,7 +80,8 @@ function itemsOf(body: z.output<typeof cohortOutcome>, bodyText: string): Outcom
     if (id) seen.add(id);
     return {
       type,
-      label: label ?? null,
+      // Programs that have a text in its place send an empty one.
+      label: label || null,
       valueNanos: values[index]!,
       itemId: id ?? null,
       transactionId: transaction_id ?? null,
