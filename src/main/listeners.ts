@@ -7,6 +7,7 @@ import { createErrorDialect } from "../http/error_dialect.ts";
 import type { DirectCalls } from "../http/direct_calls.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import { httpsAddress } from "../http/middleware/https.ts";
+import { requestIdIn } from "../http/middleware/request_context.ts";
 import { isOwnHost, nameOf } from "../http/own_address.ts";
 import { pathOfTarget, refuseUnread } from "../http/refuse_unread.ts";
 import { securityHeaders } from "../http/respond.ts";
@@ -236,9 +237,14 @@ function upgrade(
     const { status, headers, body } = refuseUnread("unknown_host");
     return new Response(body, { status, headers });
   }
+  const header = (name: string) => request.headers.get(name) ?? undefined;
   return new Response(null, {
     status: 308,
-    headers: { ...securityHeaders, location: httpsAddress(request.url, host, baseUrl, port) },
+    headers: {
+      ...securityHeaders,
+      "x-request-id": requestIdIn(header) ?? crypto.randomUUID(),
+      location: httpsAddress(request.url, host, baseUrl, port),
+    },
   });
 }
 

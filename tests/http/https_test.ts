@@ -25,10 +25,11 @@ Deno.test("the service speaks HTTPS, and its plain port says nothing but 308 to 
       method,
       redirect: "manual",
       // A good key doesn't open the plain port.
-      headers: { authorization: `Bearer ${service.key}` },
+      headers: { authorization: `Bearer ${service.key}`, "x-request-id": `r-${method}` },
       ...(method === "POST" ? { body: "{}" } : {}),
     });
     assert.equal(redirect.status, 308);
+    assert.equal(redirect.headers.get("x-request-id"), `r-${method}`);
     assert.equal(redirect.headers.get("location"), `${service.baseUrl}/api/v1/status?a=%2F&b`);
     for (const [name, value] of Object.entries(securityHeaders)) {
       assert.equal(redirect.headers.get(name), value);
@@ -43,6 +44,9 @@ Deno.test("the service speaks HTTPS, and its plain port says nothing but 308 to 
   ]);
   await followed.body?.cancel();
   client.close();
+  // Without an id of the caller's, the answer has a new one.
+  const redirected = await sayTo(plainPort, "GET /livez HTTP/1.1\r\nhost: localhost\r\n");
+  assert.match(redirected, /^HTTP\/1\.1 308 .*x-request-id: [\da-f-]{36}\r\n/s);
   // Neither the certificate nor the listener has this name.
   const said = await sayTo(plainPort, "GET /livez HTTP/1.1\r\nhost: evil.example\r\n");
   assert.match(said, /^HTTP\/1\.1 400 .*BASE_URL/s);

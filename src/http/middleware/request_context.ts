@@ -23,7 +23,7 @@ export function newRequestContext(
 ): RequestContext {
   const trace = new RequestTrace(deps);
   const requestContext: RequestContext = {
-    requestId: requestIdOf(sentRequestId(header)) ?? deps.newRequestId(),
+    requestId: requestIdIn(header) ?? deps.newRequestId(),
     arrivedAt: deps.clock.now(),
     arrivedMs: deps.clock.monotonicMs(),
     peerHost,
@@ -71,8 +71,9 @@ export function setRequestContext(deps: RequestContextDeps): MiddlewareHandler<E
   };
 }
 
-/** A caller's id is used if it is valid in a header and a column. */
-function requestIdOf(value: string | undefined): string | undefined {
+/** Returns the caller's id of a request if it is valid in a header and a column. */
+export function requestIdIn(header: HttpRequest["header"]): string | undefined {
+  const value = sentRequestId(header);
   return value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value) ? value : undefined;
 }
 
