@@ -4,6 +4,7 @@
  */
 import assert from "@std/assert";
 import { openSocket } from "../support/response_socket.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { noToolText } from "./scripted_vendor.ts";
 import { startAgentWorld } from "./world.ts";
@@ -17,6 +18,8 @@ interface Recorded {
 const models = ["openai/gpt-5.6-sol", "anthropic/claude-sonnet-4-6", "google/gemini-3.8-flash"];
 
 const world = shared(() => startAgentWorld(() => "/work/note"));
+const rows = new RowChecks();
+let calls = 0;
 
 const folder = new URL("../fixtures/agents/", import.meta.url);
 const recordings = [...Deno.readDirSync(folder)].map(({ name }) => name).toSorted();
@@ -30,27 +33,31 @@ Deno.test("agents with most users are recorded", () => {
 for (const name of recordings) {
   for (const model of models) {
     Deno.test(`what ${name.replace(".json", "")} sends is taken by ${model}`, async () => {
-      const { vendors, service: { post, rows } } = world();
+      const { vendors, service } = world();
       const recorded = JSON.parse(Deno.readTextFileSync(new URL(name, folder))) as Recorded;
       for (const vendor of vendors) vendor.refusals.length = 0;
-      const session = crypto.randomUUID();
-      const answer = await post(pathFor(recorded.path, model), { ...recorded.body, model }, {
-        ...recorded.headers,
-        "x-session-id": session,
-      });
+      const path = pathFor(recorded.path, model);
+      const answer = await service.post(path, { ...recorded.body, model }, recorded.headers);
       const text = await answer.text();
       assert.equal(answer.status, 200, text.slice(0, 500));
       assert.deepEqual(vendors.flatMap(({ refusals }) => refusals), []);
-      const [row, ...more] = await rows({ session_id: session });
-      assert.equal(more.length, 0);
-      assert.equal(row!.status, "completed");
-      assert.match(String(row!.charged_usd), /[1-9]/);
+      calls++;
+      rows.expect(answer, `${name}, ${model}`, ({ status, charged_usd }) => {
+        assert.equal(status, "completed");
+        assert.match(String(charged_usd), /[1-9]/);
+      });
       // It answers with a call of a tool, or a text: either came back in the agent's own dialect.
       const words = [noToolText, "NO RESULT", "DONE", "/work/note"];
       assert.ok(words.some((one) => text.includes(one)), text.slice(0, 500));
     });
   }
 }
+
+rows.register(() => world().service);
+
+Deno.test("no call has another row", async () => {
+  assert.equal((await world().service.rows()).length, calls);
+});
 
 for (const model of models) {
   Deno.test(`what codex sends as a frame of a WebSocket is taken by ${model}`, async () => {

@@ -1,5 +1,6 @@
 /** Answers of today's vendors that need a second look: odd counts, labels and names. */
 import assert from "@std/assert";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { streamEvents, wholeAnswer } from "../support/service_scripted.ts";
 import {
@@ -11,6 +12,7 @@ import {
 } from "../support/todays_vendors.ts";
 
 const world = shared(startTodaysVendors);
+const rows = new RowChecks();
 
 /** The same answer of each dialect's vendor, with `value` where one of its totals should be. */
 const usages = (value: unknown) => [
@@ -39,10 +41,11 @@ for (const value of [-5, 2.5, "7", 1e300]) {
       const body = { model, messages: hello };
       const said = await world().post("/chat/v1/chat/completions", body);
       assert.equal(said.status, 200, await said.text());
-      const row = await world().row(said.headers.get("x-transaction-id"));
-      assert.equal(row.billing_basis, "estimated");
-      assert.ok(Number(row.input_tokens) > 0 && Number(row.output_tokens) > 0);
-      assert.ok(Number(row.charged_usd) > 0 && Number(row.charged_usd) < 0.001);
+      rows.expect(said, `usage of ${value} on ${model}`, (row) => {
+        assert.equal(row.billing_basis, "estimated");
+        assert.ok(Number(row.input_tokens) > 0 && Number(row.output_tokens) > 0);
+        assert.ok(Number(row.charged_usd) > 0 && Number(row.charged_usd) < 0.001);
+      });
     }
     world().play();
   });
@@ -64,9 +67,10 @@ Deno.test("usage in which an answer breaks off is none: the text that came is ch
     const body = { model: "vendor-c/claude-haiku-4-5", messages: hello };
     const refusal = await world().post("/chat/v1/chat/completions", body);
     assert.equal(refusal.status, 502, await refusal.text());
-    const row = await world().row(refusal.headers.get("x-transaction-id"));
-    assert.deepEqual([row.status, row.billing_basis], ["truncated", "estimated"], end);
-    assert.ok(Number(row.output_tokens) > 100, `${row.output_tokens} tokens after ${end}`);
+    rows.expect(refusal, `broken off after ${end}`, (row) => {
+      assert.deepEqual([row.status, row.billing_basis], ["truncated", "estimated"]);
+      assert.ok(Number(row.output_tokens) > 100, `${row.output_tokens} tokens`);
+    });
   }
   world().play();
 });
@@ -103,9 +107,10 @@ for (const type of ["text/plain; charset=utf-8", "application/octet-stream", und
       const answer = await world().post(path, body);
       assert.match(answer.headers.get("content-type")!, /^text\/event-stream/);
       assert.match(await answer.text(), /well|Fine/);
-      const row = await world().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual([row.status, row.billing_basis], ["completed", "reported"]);
-      assert.deepEqual([row.input_tokens, row.output_tokens], [10, 5]);
+      rows.expect(answer, `${type}, ${path}`, (row) => {
+        assert.deepEqual([row.status, row.billing_basis], ["completed", "reported"]);
+        assert.deepEqual([row.input_tokens, row.output_tokens], [10, 5]);
+      });
     }
     world().play();
   });
@@ -139,8 +144,9 @@ Deno.test("a messages stream that ends after its stop reason gets the last event
     };
     const said = await world().post("/chat/v1/messages", body);
     assert.ok((await said.text()).endsWith(messagesStream.slice(from)), `${missing} bytes less`);
-    const row = await world().row(said.headers.get("x-transaction-id"));
-    assert.deepEqual([row.status, row.output_tokens], ["completed", 5]);
+    rows.expect(said, `${missing} bytes less`, (row) => {
+      assert.deepEqual([row.status, row.output_tokens], ["completed", 5]);
+    });
   }
   world().play();
 });
@@ -169,9 +175,11 @@ Deno.test("on the unified family a messages answer names the model as it was ask
       (names[name] ??= []).push(
         ...[...text.matchAll(/"model": ?"([^"]*)"/g)].map(([, one]) => one!),
       );
-      const row = await world().row(said.headers.get("x-transaction-id"));
-      assert.equal((row.response as { model: string }).model, names[name]!.at(-1));
-      assert.equal(row.requested_model, model);
+      const seen = names[name]!.at(-1);
+      rows.expect(said, `${name}, stream: ${stream}`, (row) => {
+        assert.equal((row.response as { model: string }).model, seen);
+        assert.equal(row.requested_model, model);
+      });
     }
   }
   const native = "vendor-c/claude-haiku-4-5";
@@ -182,6 +190,8 @@ Deno.test("on the unified family a messages answer names the model as it was ask
   });
   world().play();
 });
+
+rows.register(world);
 
 /** The same answer as events of the responses dialect. */
 const responsesStream = [

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { checkGrammar } from "./grammar.ts";
 import { librariesAt } from "./libraries.ts";
@@ -17,6 +18,7 @@ import { startTestService } from "../support/service.ts";
 
 /** Vendors that exist only as rows of `VENDORS_FILE`. */
 const service = shared(() => startScriptedVendors());
+const rows = new RowChecks();
 
 for (const vendor of dialectNames) {
   for (const caller of dialectNames) {
@@ -110,6 +112,8 @@ Deno.test("an added vendor in front of a simulated one serves every official lib
   await Deno.remove(directory, { recursive: true });
 });
 
+rows.register(service);
+
 /** A prompt whose script has the vendor say its usual words. */
 function request(vendor: DialectName, stream: boolean) {
   const { whole, begin, end } = vendorWords[vendor];
@@ -137,10 +141,11 @@ async function expectAnswer(
   const received = service().vendor.requests.at(-1)!;
   assert.ok(received.path.startsWith(`/${vendor}/v9/`), received.path);
   assert.ok(JSON.stringify(received.headers).includes(vendorKeyOfX));
-  const row = await service().row(answer.headers.get("x-transaction-id"));
   const dollars = (10 * scriptedPrices.input + 5 * scriptedPrices.output) / 1e6;
-  assert.deepEqual(
-    [row.vendor, row.model, row.status, row.input_tokens, row.output_tokens, row.cost_usd],
-    [scriptedLabel(vendor), scriptedModel, "completed", 10, 5, dollars.toFixed(9)],
-  );
+  rows.expect(answer, `${caller} on ${vendor}, stream: ${stream}`, (row) => {
+    assert.deepEqual(
+      [row.vendor, row.model, row.status, row.input_tokens, row.output_tokens, row.cost_usd],
+      [scriptedLabel(vendor), scriptedModel, "completed", 10, 5, dollars.toFixed(9)],
+    );
+  });
 }

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { FakeExchange } from "../support/fake_vendor.ts";
 import { loopTurns } from "../support/loop_turns.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { checkGrammar } from "./grammar.ts";
 import { answerText, dialectNames, endsWell, finalError, rawRequest } from "./raw_calls.ts";
@@ -9,11 +10,13 @@ import { scriptedLabel, scriptedModel, startScriptedVendors } from "./scripted_v
 import { spokenText, type VendorWords, vendorWords } from "./vendor_words.ts";
 
 const service = shared(() => startScriptedVendors());
+const rows = new RowChecks();
 
 /** Only silence ends by the clock: on a busy machine, other endings may take longer to arrive. */
 const impatient = shared(() =>
   startScriptedVendors({ IDLE_TIMEOUT_MS: "250", FIRST_BYTE_TIMEOUT_MS: "500" })
 );
+const lateRows = new RowChecks();
 
 interface Ending {
   name: string;
@@ -164,7 +167,8 @@ async function checkEnding(
   caller: DialectName,
   vendor: DialectName,
 ): Promise<void> {
-  const at = ending.code === "upstream_timeout" ? impatient() : service();
+  const isLate = ending.code === "upstream_timeout";
+  const [at, checks] = isLate ? [impatient(), lateRows] : [service(), rows];
   const script = at.script((exchange) => ending.act(exchange, vendorWords[vendor]));
   const request = rawRequest(caller, {
     model: `${scriptedLabel(vendor)}/${scriptedModel}`,
@@ -190,10 +194,11 @@ async function checkEnding(
     if (ending.code) assert.equal(error.code, ending.code, cell);
     for (const field of ["message", "type", "code"]) assert.equal(typeof error[field], "string");
   }
-  const row = await at.row(answer.headers.get("x-transaction-id"));
-  assert.deepEqual([row.status, row.finish_reason], [ending.row, null], cell);
-  assert.equal(row.http_status, status);
-  if (ending.code) assert.equal(row.error_code, ending.code, cell);
+  checks.expect(answer, cell, (row) => {
+    assert.deepEqual([row.status, row.finish_reason], [ending.row, null]);
+    assert.equal(row.http_status, status);
+    if (ending.code) assert.equal(row.error_code, ending.code);
+  });
 }
 
 /** Clients that resume a stream count on numbers without gaps, the error's too. */
@@ -234,8 +239,9 @@ for (const [caller, more] of askingForTwo) {
     const text = await answer.text();
     assert.ok(finalError(caller, text), text);
     assert.ok(!text.includes("[DONE]"), text);
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.deepEqual([row.status, row.error_code], ["truncated", "upstream_stream_truncated"]);
+    rows.expect(answer, `one of two for ${caller}`, (row) => {
+      assert.deepEqual([row.status, row.error_code], ["truncated", "upstream_stream_truncated"]);
+    });
   });
 }
 
@@ -292,8 +298,9 @@ for (const [name, { count, elements }] of Object.entries(afterAnEnd)) {
       }
       const texts = [...text.matchAll(/"(?:text|content)":"([^"]*)"/g)].map(([, one]) => one);
       assert.equal(texts.join(""), "YesNo, no", text);
-      const row = await service().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual([row.status, row.output_tokens], ["completed", 90]);
+      rows.expect(answer, `${name} for ${caller}`, (row) => {
+        assert.deepEqual([row.status, row.output_tokens], ["completed", 90]);
+      });
     });
   }
 }
@@ -334,6 +341,9 @@ for (const [name, act] of Object.entries(unclosed)) {
     });
   }
 }
+
+rows.register(service);
+lateRows.register(impatient, "the calls whose vendors fall silent");
 
 /** The last pieces of a stream that ends in order. */
 async function last(exchange: FakeExchange, ...pieces: string[]): Promise<void> {

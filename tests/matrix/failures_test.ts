@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { RowChecks } from "../support/row_checks.ts";
 import { sample } from "../support/sample.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { librariesAt, libraryNames } from "./libraries.ts";
@@ -16,6 +17,8 @@ const service = shared(async () => {
   const libraries = librariesAt({ url: callers.url, key: started.key });
   return { ...started, callers, libraries, stop };
 });
+
+const rows = new RowChecks();
 
 /** What goes wrong, and what the caller's library and our record make of it. */
 const failures: readonly {
@@ -97,14 +100,17 @@ for (const [index, name] of libraryNames.entries()) {
         const asked = vendor.label === "vendor-f" ? "failed" : undefined;
         const status = failure.rowStatus ?? asked;
         if (status === undefined) return assert.equal(transaction, null);
-        const row = await service().row(transaction);
-        assert.deepEqual([row.status, row.finish_reason], [status, null]);
-        assert.equal(row.http_status, failure.status ?? 200);
-        if (failure.code) assert.equal(row.error_code, failure.code);
+        rows.expect(call!, `${name} on ${vendor.label}: ${failure.name}`, (row) => {
+          assert.deepEqual([row.status, row.finish_reason], [status, null]);
+          assert.equal(row.http_status, failure.status ?? 200);
+          if (failure.code) assert.equal(row.error_code, failure.code);
+        });
       });
     }
   }
 }
+
+rows.register(service);
 
 /** Waits briefly for vendors that have fallen silent. */
 const impatient = shared(() =>

@@ -1,6 +1,7 @@
 /** Each hosted tool of each vendor: charged by a price, or refused by name, in managed mode. */
 import assert from "@std/assert";
 import { nanosToUsd, parseUsd } from "../../src/base/money.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { hostedAnswer, hostedEvents, tokens } from "./hosted_answers.ts";
 import { type HostedRow, hostedRows } from "./hosted_rows.ts";
@@ -8,6 +9,7 @@ import { startHostedVendors } from "./hosted_vendors.ts";
 import { rawRequest } from "./raw_calls.ts";
 
 const service = shared(() => startHostedVendors());
+const checks = new RowChecks();
 
 /** USD per million tokens, as bundled; models whose prices have no end. */
 const models = {
@@ -41,10 +43,11 @@ for (const [index, row] of hostedRows.entries()) {
         continue;
       }
       assert.equal(answer.status, 200, text);
-      const kept = await service().row(answer.headers.get("x-transaction-id"));
-      assert.equal(kept.cost_usd, expectedUsd(row), JSON.stringify(kept.usage_raw));
-      assert.equal(kept.charged_usd, kept.cost_usd);
-      assert.equal(kept.billing_basis, vendor === "vendor-f" ? "vendor_cost" : "reported");
+      checks.expect(answer, name, (stored) => {
+        assert.equal(stored.cost_usd, expectedUsd(row), JSON.stringify(stored.usage_raw));
+        assert.equal(stored.charged_usd, stored.cost_usd);
+        assert.equal(stored.billing_basis, vendor === "vendor-f" ? "vendor_cost" : "reported");
+      });
     }
   });
 
@@ -58,8 +61,9 @@ for (const [index, row] of hostedRows.entries()) {
       for (const [field, value] of Object.entries(more)) {
         if (field !== "input" && field !== "messages") assert.deepEqual(body[field], value, field);
       }
-      const kept = await service().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual([kept.mode, kept.charged_usd], ["dual_key", "0.000000000"]);
+      checks.expect(answer, `${name}, own key`, (stored) => {
+        assert.deepEqual([stored.mode, stored.charged_usd], ["dual_key", "0.000000000"]);
+      });
     }
   });
 }
@@ -72,6 +76,8 @@ Deno.test("the charges of all these calls are what the ledger lost", async () =>
   assert.equal(balance_usd, nanosToUsd(1000n * 10n ** 9n - charged));
   assert.ok(charged > 0n && rows.length > 200, `${rows.length} rows`);
 });
+
+checks.register(service);
 
 /** What an answer to this row costs: its tokens, and its hosted work beside or instead. */
 function expectedUsd({ vendor, used }: HostedRow): string {

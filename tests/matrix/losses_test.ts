@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { type Loss, losses } from "./loss_rows.ts";
 import { dialectNames, rawRequest } from "./raw_calls.ts";
@@ -7,6 +8,7 @@ import { scriptedLabel, scriptedModel, startScriptedVendors } from "./scripted_v
 import { vendorWords } from "./vendor_words.ts";
 
 const service = shared(() => startScriptedVendors());
+const rows = new RowChecks();
 
 for (const { caller, more, path, hint = [], meaning = [] } of losses) {
   for (const vendor of [...hint, ...meaning]) {
@@ -59,8 +61,9 @@ for (const { caller, more } of noLosses) {
       const answer = await send(caller, vendor, more, "strict");
       assert.equal(answer.status, 200, await answer.text());
       assert.equal(answer.headers.get("x-translation-loss"), null);
-      const row = await service().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual(row.translation_loss, []);
+      rows.expect(answer, `${caller} on ${vendor}`, (row) => {
+        assert.deepEqual(row.translation_loss, []);
+      });
     });
   }
 }
@@ -80,8 +83,9 @@ Deno.test("several losses are all named, in a stream's header too", async () => 
   const named = (answer.headers.get("x-translation-loss") ?? "").split(",").sort();
   assert.deepEqual(named, ["metadata", "prediction", "seed"]);
   await answer.text();
-  const row = await service().row(answer.headers.get("x-transaction-id"));
-  assert.deepEqual((row.translation_loss as string[]).toSorted(), named);
+  rows.expect(answer, "several losses, streamed", (row) => {
+    assert.deepEqual((row.translation_loss as string[]).toSorted(), named);
+  });
 });
 
 Deno.test("a key's own mode holds where the request names none", async () => {
@@ -137,6 +141,8 @@ Deno.test("a mode that there isn't is refused of a count, too", async () => {
   ]);
 });
 
+rows.register(service);
+
 async function send(
   caller: DialectName,
   vendor: DialectName,
@@ -169,8 +175,9 @@ async function expectReported(answer: Response, path: string): Promise<void> {
   assert.equal(answer.status, 200, body);
   const named = (answer.headers.get("x-translation-loss") ?? "").split(",");
   assert.ok(named.includes(path), `${path} is not in ${named}`);
-  const row = await service().row(answer.headers.get("x-transaction-id"));
-  assert.deepEqual(row.translation_loss, named);
+  rows.expect(answer, `the loss of ${path}`, (row) => {
+    assert.deepEqual(row.translation_loss, named);
+  });
 }
 
 async function expectRefused(answer: Response, path: string): Promise<void> {

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { RecordedRequest } from "../support/fake_vendor.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared } from "../support/service.ts";
 import { dialectNames, rawRequest } from "./raw_calls.ts";
 import {
@@ -12,6 +13,7 @@ import {
 import { vendorWords } from "./vendor_words.ts";
 
 const service = shared(() => startScriptedVendors());
+const rows = new RowChecks();
 
 const model = (dialect: DialectName) => `${scriptedLabel(dialect)}/${scriptedModel}`;
 
@@ -37,9 +39,10 @@ for (const dialect of dialectNames) {
     );
     assert.equal(answer.headers.get("content-type"), "application/json; charset=utf-8");
     assert.equal(await answer.text(), asSeen(dialect, bytes));
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.deepEqual([row.status, row.total_tokens], ["completed", 15]);
-    assert.deepEqual(row.response, JSON.parse(asSeen(dialect, bytes)));
+    rows.expect(answer, `${dialect}, whole`, (row) => {
+      assert.deepEqual([row.status, row.total_tokens], ["completed", 15]);
+      assert.deepEqual(row.response, JSON.parse(asSeen(dialect, bytes)));
+    });
   });
 
   Deno.test(`${dialect} on both sides: a stream keeps its bytes, however it was cut`, async () => {
@@ -66,8 +69,9 @@ for (const dialect of dialectNames) {
       }
       const { answer } = await send(dialect, true, (exchange) => exchange.stream(pieces), request);
       assert.equal(await answer.text(), asSeen(dialect, text));
-      const row = await service().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual([row.status, row.total_tokens], ["completed", 15]);
+      rows.expect(answer, `${dialect}, cut into ${size}`, (row) => {
+        assert.deepEqual([row.status, row.total_tokens], ["completed", 15]);
+      });
     }
   });
 
@@ -82,10 +86,11 @@ for (const dialect of dialectNames) {
     assert.equal(request.added, dialect === "responses" ? stateless : "");
     const expected = written.replace(tags, "").replace(model(dialect), scriptedModel);
     assert.equal(request.body, expected);
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.deepEqual([row.app, row.cohort_id], ["shop", "c-7"]);
-    const { x_script: _, ...kept } = row.request as Record<string, unknown>;
-    assert.deepEqual(kept, JSON.parse(written), "the record keeps the tags");
+    rows.expect(answer, `${dialect}, with tags`, (row) => {
+      assert.deepEqual([row.app, row.cohort_id], ["shop", "c-7"]);
+      const { x_script: _, ...kept } = row.request as Record<string, unknown>;
+      assert.deepEqual(kept, JSON.parse(written), "the record keeps the tags");
+    });
   });
 
   Deno.test(`${dialect} on both sides: the vendor gets its key, and no header of ours`, async () => {
@@ -153,6 +158,8 @@ type Act = Parameters<ReturnType<typeof service>["script"]>[0];
 function answerWhole(dialect: DialectName): Act {
   return (exchange) => exchange.answer(200, vendorWords[dialect].whole);
 }
+
+rows.register(service);
 
 function body(dialect: DialectName, stream: boolean) {
   return { model: model(dialect), prompt: "Hello", stream };

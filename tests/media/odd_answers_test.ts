@@ -1,6 +1,7 @@
 /** Vendors that answer a picture, speech, a transcript or vectors with something else. */
 import assert from "@std/assert";
 import { startFakeVendor } from "../support/fake_vendor.ts";
+import { RowChecks } from "../support/row_checks.ts";
 import { shared, startTestService, type TestService } from "../support/service.ts";
 
 interface Odd {
@@ -48,6 +49,7 @@ const calls: Readonly<Record<string, readonly [path: string, body: Record<string
   ],
 };
 
+const rows = new RowChecks();
 const invalid = "upstream_invalid_response";
 const nested = "[".repeat(2000) + "]".repeat(2000);
 const odds: readonly [what: string, odd: Odd, codes: readonly string[], words?: string][] = [
@@ -80,8 +82,9 @@ for (const [what, odd, codes, words] of odds) {
       const { error } = JSON.parse(text);
       assert.ok(codes.includes(error.code), text);
       if (words) assert.ok(text.includes(words), text);
-      const row = await service().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual([row.status, row.charged_usd], ["failed", "0.000000000"]);
+      rows.expect(answer, `${what} in the place of ${name}`, (row) => {
+        assert.deepEqual([row.status, row.charged_usd], ["failed", "0.000000000"]);
+      });
     });
   }
 }
@@ -99,9 +102,9 @@ for (const name of ["pictures", "unified pictures", "speech"]) {
     const text = await answer.text();
     assert.match(text, new RegExp(invalid));
     assert.doesNotMatch(text, /deep/);
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    const { status, error_code: code, charged_usd: charged } = row;
-    assert.deepEqual([status, code, charged], ["failed", invalid, "0.000000000"]);
+    rows.expect(answer, name, ({ status, error_code: code, charged_usd: charged }) => {
+      assert.deepEqual([status, code, charged], ["failed", invalid, "0.000000000"]);
+    });
   });
 }
 
@@ -119,13 +122,11 @@ for (const name of ["pictures", "unified pictures"]) {
       });
       const answer = await service().post(path, { ...body, stream: true });
       assert.match(await answer.text(), new RegExp(refused));
-      const row = await service().row(answer.headers.get("x-transaction-id"));
-      assert.deepEqual([row.status, row.error_code, row.response], [
-        "failed",
-        refused,
-        null,
-      ]);
-      assert.equal(Number(row.charged_usd) > 0, events.length > 1);
+      rows.expect(answer, `${name}, ${events.length} events`, (row) => {
+        const { status, error_code: code, response } = row;
+        assert.deepEqual([status, code, response], ["failed", refused, null]);
+        assert.equal(Number(row.charged_usd) > 0, events.length > 1);
+      });
     }
   });
 }
@@ -181,9 +182,10 @@ Deno.test("pictures without b64_json, with null usage or by address are passed o
     service().answer({ body: { created: 7, data, usage: null } });
     const answer = await service().post(path, body);
     assert.deepEqual(await answer.json(), { created: 7, data, usage: null });
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.deepEqual([row.status, row.billing_basis], ["completed", "estimated"]);
-    assert.ok(Number(row.charged_usd) > 0);
+    rows.expect(answer, JSON.stringify(data), (row) => {
+      assert.deepEqual([row.status, row.billing_basis], ["completed", "estimated"]);
+      assert.ok(Number(row.charged_usd) > 0);
+    });
   }
 });
 
@@ -215,9 +217,10 @@ Deno.test("a cost that this vendor isn't believed makes no answer free", async (
     const answer = await service().post(path, asked);
     assert.equal(answer.status, 200, path);
     await answer.arrayBuffer();
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.equal(row.billing_basis, "estimated", path);
-    assert.ok(Number(row.charged_usd) > 0, path);
+    rows.expect(answer, path, (row) => {
+      assert.equal(row.billing_basis, "estimated");
+      assert.ok(Number(row.charged_usd) > 0);
+    });
   }
 });
 
@@ -233,8 +236,7 @@ Deno.test("the unified body takes a list without pictures for a refusal", async 
     const answer = await service().post(path, body);
     const { error } = await answer.json();
     assert.equal(error.code, code);
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.equal(row.charged_usd, "0.000000000");
+    rows.expect(answer, error.message, (row) => assert.equal(row.charged_usd, "0.000000000"));
   }
 });
 
@@ -305,7 +307,8 @@ Deno.test("a vendor's refusal has its reason, costs nothing and is an error of o
     const { error } = await answer.json();
     assert.deepEqual([answer.status, error.code], [400, "content_policy_violation"]);
     assert.match(error.message, /rejected by the safety system/);
-    const row = await service().row(answer.headers.get("x-transaction-id"));
-    assert.equal(row.charged_usd, "0.000000000");
+    rows.expect(answer, error.message, (row) => assert.equal(row.charged_usd, "0.000000000"));
   }
 });
+
+rows.register(service);

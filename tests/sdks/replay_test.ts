@@ -3,6 +3,7 @@
  * vendor and to one of two others, with `MATRIX=all` to both. Each refuses what the real one refuses.
  */
 import assert from "@std/assert";
+import { RowChecks } from "../support/row_checks.ts";
 import { sample } from "../support/sample.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { clients, type Lane, modelsOf } from "./clients.ts";
@@ -42,6 +43,9 @@ const answers: Readonly<Record<string, RegExp>> = {
   object: /Oslo/,
 };
 
+const rows = new RowChecks();
+let calls = 0;
+
 for (const name of names) {
   const lane = name.slice(name.lastIndexOf("-") + 1) as Lane;
   for (const model of modelsFor(name, lane)) {
@@ -49,22 +53,27 @@ for (const name of names) {
       const recorded = JSON.parse(Deno.readTextFileSync(`${fixtures}/${name}.json`)) as Recorded[];
       assert.ok(recorded.length > 0);
       for (const { feature, path, headers, body } of recorded) {
-        const session = crypto.randomUUID();
-        const { rows, post } = service();
         const to = path.replace(/\/models\/.*?(:\w+)/, (_, method) => `/models/${model}${method}`);
         const asked = "model" in body ? { ...body, model } : body;
-        const answer = await post(to, asked, { ...headers, "x-session-id": session });
+        const answer = await service().post(to, asked, headers);
         const text = await answer.text();
         assert.equal(answer.status, 200, `${feature}: ${text.slice(0, 500)}`);
         // A stream's text comes in pieces of any length.
         const pieces = text.matchAll(/"(?:text|content|delta)":"((?:[^"\\]|\\.)*)"/g);
         const said = [...pieces].map(([, piece]) => piece).join("");
         assert.match(said + text, answers[feature]!, `${feature}: ${text.slice(0, 2000)}`);
-        const [row, ...more] = await rows({ session_id: session });
-        assert.equal(more.length, 0);
-        assert.equal(row!.status, "completed", feature);
-        assert.match(String(row!.charged_usd), /[1-9]/);
+        calls++;
+        rows.expect(answer, `${name}, ${feature}, ${model}`, ({ status, charged_usd }) => {
+          assert.equal(status, "completed");
+          assert.match(String(charged_usd), /[1-9]/);
+        });
       }
     });
   }
 }
+
+rows.register(service);
+
+Deno.test("no call has another row", async () => {
+  assert.equal((await service().rows()).length, calls);
+});
