@@ -44,7 +44,10 @@ export function tapStream(
   const leave = () => {
     isReaderGone = true;
     roomMade();
-    if (!watcher.readsOn()) void once(() => watcher.broken());
+    if (isOver || watcher.readsOn()) return;
+    void once(() => watcher.broken());
+    // At once: by the time that a connection's end reaches the source, more of it may have come.
+    reader.cancel().catch(() => {});
   };
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
@@ -60,10 +63,7 @@ export function tapStream(
   };
   holdFor(out, watcher, signal);
   out.onDrain(() => roomMade());
-  out.onCancel((reason) => {
-    leave();
-    if (isOver) reader.cancel(reason).catch(() => {});
-  });
+  out.onCancel(leave);
   if (signal.aborted) leave();
   else signal.addEventListener("abort", leave);
   pass().catch((thrown) => {

@@ -19,7 +19,7 @@ import {
 } from "./request_fingerprint.ts";
 import type { Interaction } from "../shared/interaction.ts";
 import { InFlightRequest } from "./in_flight_request.ts";
-import type { CallTrace } from "../relay/call_context.ts";
+import { type CallTrace, goesOnAlone } from "../relay/call_context.ts";
 import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
 import { callerLeftReply, replayHeader, type Reply } from "../relay/reply.ts";
 
@@ -293,9 +293,8 @@ export class Idempotency {
       aheadBytes: bytes && maxStoredBytes,
       hold: reply.hold,
       holdsLast: reply.headers["content-length"] !== undefined,
-      // The rest of a completed answer is already here. One that goes on without its caller has to
-      // be kept too: a repeat would make it, and be charged for it, again.
-      readsOn: () => trace.outlivesCaller === true || isCompleted(trace),
+      // A repeat would make an answer that goes on, and be charged for it, again.
+      readsOn: () => goesOnAlone(trace) || isCompleted(trace),
       // Without its bytes the answer is not kept.
       ended: () => this.#conclude(attempt, reply, bytes?.whole(), trace, true),
       broken: () => this.#abandon(attempt),

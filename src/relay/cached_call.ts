@@ -6,7 +6,7 @@ import { cacheTtlOf } from "../response_cache/cache_ttl.ts";
 import type { CacheFill, ResponseCache } from "../response_cache/response_cache.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 import { type CacheUse, Call, type CallDeps, type Candidate, nothingHeld } from "./call.ts";
-import type { CallContext } from "./call_context.ts";
+import { type CallContext, goesOnAlone } from "./call_context.ts";
 import { recordModeOf } from "./record_mode.ts";
 import { type CallMeter, nothingBilled } from "./meter.ts";
 import type { Candidates } from "./pipeline.ts";
@@ -60,7 +60,7 @@ export async function throughCache<M extends CallMeter>(
       result: "miss",
       settled: (call, text) => filling.settled(call, text),
     });
-    return withMiss(filling.watched(reply, caller.signal));
+    return withMiss(filling.watched(reply, caller));
   } catch (thrown) {
     finding.fill.abandon();
     throw thrown;
@@ -126,7 +126,7 @@ class Filling {
   }
 
   /** Returns the same reply, and stores its bytes once all of them have come. */
-  watched(reply: Reply, signal: AbortSignal): Reply {
+  watched(reply: Reply, { signal, trace }: CallContext): Reply {
     const { body } = reply;
     if (!(body instanceof ReadableStream)) {
       this.#conclude(reply, false, bytesOf(body));
@@ -141,8 +141,7 @@ class Filling {
       // wait for this reader.
       aheadBytes: maxStoredBytes,
       hold: reply.hold,
-      // The rest of a complete answer is already here.
-      readsOn: () => this.#call?.status === "completed",
+      readsOn: () => goesOnAlone(trace),
       ended: () => Promise.resolve(this.#conclude(reply, isStreamed, bytes.whole())),
       broken: () => this.#fill.abandon(),
     }, signal);

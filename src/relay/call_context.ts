@@ -120,6 +120,8 @@ export interface CallTrace {
   isAcknowledged?: boolean;
   /** If the caller leaves, a streamed answer is still read to its end and stored. */
   outlivesCaller?: boolean;
+  /** `isWhole`: a caller that leaves the streamed answer now has not cancelled the call. */
+  stream?: { readonly isWhole: boolean };
   /** Set once the call has been settled. */
   settled?: SettledCall;
   /** Set with it: the earlier calls whose text the answer repeats. */
@@ -136,6 +138,11 @@ export interface CallTrace {
   times?: CallTimes;
   /** Set once the call has been settled. */
   timing?: CallTiming;
+}
+
+/** Whether an answer is read to its end if its caller leaves now: nothing of it is cancelled. */
+export function goesOnAlone({ outlivesCaller, stream, settled }: CallTrace): boolean {
+  return outlivesCaller === true || stream?.isWhole === true || settled?.status === "completed";
 }
 
 /** Measures the time of one request to a vendor. */

@@ -529,7 +529,7 @@ async function streamReply<M extends CallMeter>(
       listener,
       body,
       onDisconnect: caller.principal.key.onDisconnect,
-      outlivesCaller: caller.trace.outlivesCaller,
+      trace: caller.trace,
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),
       heavyStep: caller.heavyStep,

@@ -4,6 +4,7 @@ import type { OnDisconnect } from "../keys/api_key.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call, Ending } from "./call.ts";
+import type { CallTrace } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Step } from "../base/heavy_work.ts";
@@ -97,8 +98,8 @@ export interface ForwardDeps {
   /** The vendor's body, unread. */
   body: UpstreamBody;
   onDisconnect: OnDisconnect;
-  /** If the answer is read to its end, the call counts as completed even if its caller has left. */
-  outlivesCaller?: boolean | undefined;
+  /** Who `outlivesCaller` is completed by an answer that is read to its end. */
+  trace: Pick<CallTrace, "outlivesCaller" | "stream">;
   /** Status that the caller receives with the stream. */
   httpStatus: number;
   /** A monotonic clock. */
@@ -134,6 +135,7 @@ class StreamForwarder implements StreamOutput {
   #callerLeft = false;
   /** The caller left with what may be the whole answer. */
   #leftWithWhole = false;
+  #isCompleted = false;
   #isBehind = false;
   /**
    * Bytes taken since work was last reported; at first so many that the first piece is reported.
@@ -177,8 +179,12 @@ class StreamForwarder implements StreamOutput {
   }
 
   run(): void {
+    this.#deps.trace.stream = this;
     this.#keepAlive.reset();
-    this.#caller.onCancel(() => this.#guard(() => this.#leave()));
+    this.#caller.onCancel(() => {
+      const { isWhole } = this; // As of now: a piece may be under way.
+      this.#guard(() => this.#leave(isWhole));
+    });
     this.#caller.onDrain(() => {
       this.#isBehind = false;
       this.#unread.drained();
@@ -243,6 +249,10 @@ class StreamForwarder implements StreamOutput {
 
   get hasBegun(): boolean {
     return this.#hasBegun;
+  }
+
+  get isWhole(): boolean {
+    return this.#isCompleted || this.#deps.listener.mayBeWhole === true;
   }
 
   begin(): void {
@@ -372,7 +382,7 @@ class StreamForwarder implements StreamOutput {
   }
 
   #wellEnded(isWhole: boolean): Ending {
-    const readsToEnd = isWhole && this.#deps.outlivesCaller === true;
+    const readsToEnd = isWhole && this.#deps.trace.outlivesCaller === true;
     const isCancelled = this.#callerLeft && !this.#leftWithWhole && !readsToEnd;
     const status = isCancelled ? "cancelled" : "completed";
     return { status, httpStatus: this.#deps.httpStatus };
@@ -391,6 +401,7 @@ class StreamForwarder implements StreamOutput {
     },
   ): void {
     this.#stop();
+    this.#isCompleted = ending.status === "completed";
     const { call, heavyStep } = this.#deps;
     let recorded: Ending | undefined;
     const record = () => recorded ??= this.#recorded(ending, isComplete);
@@ -453,13 +464,13 @@ class StreamForwarder implements StreamOutput {
     this.#unread.stop();
   }
 
-  #leave(): void {
+  #leave(isWhole = this.isWhole): void {
     if (this.#callerLeft) return;
     this.#callerLeft = true;
-    this.#leftWithWhole = this.#deps.listener.mayBeWhole === true;
+    this.#leftWithWhole = isWhole;
     this.#keepAlive.stop();
     this.#unread.stop();
-    if (this.#deps.onDisconnect !== "drain") return this.#cancel();
+    if (this.#deps.onDisconnect !== "drain") return isWhole ? this.#end() : this.#cancel();
     this.#stopDraining = this.#deps.call.streams.readOn(
       longestDrainMs,
       () => this.#guard(() => this.#cancel()),

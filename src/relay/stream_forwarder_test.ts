@@ -1,67 +1,12 @@
 import assert from "@std/assert";
-import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import { setUpForwarder as setUp } from "../../tests/support/forwarded_stream.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { Fault } from "../shared/fault.ts";
-import type { BodyHandlers, UpstreamBody } from "../vendors/upstream.ts";
-import { UpstreamAborted } from "../vendors/upstream_failure.ts";
-import type { Call, Ending } from "./call.ts";
+import type { Ending } from "./call.ts";
 import { OpenStreams } from "./open_streams.ts";
-import { type ForwardDeps, forwardStream, type StreamListener } from "./stream_forwarder.ts";
+import type { StreamListener } from "./stream_forwarder.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
-
-interface Setting
-  extends Partial<Pick<ForwardDeps, "onDisconnect" | "outlivesCaller" | "heavyStep">> {
-  listener?: Partial<StreamListener>;
-  prepareEnd?: Call["prepareEnd"];
-}
-
-const noWork = () => Promise.resolve();
-
-/**
- * A stream whose vendor sends what the test says: pieces that begin with a colon are comments, "end"
- * is the last event.
- */
-function setUp({ listener: own, prepareEnd = noWork, ...more }: Setting = {}) {
-  const timers = new FakeTimers();
-  const recorded = Promise.withResolvers<void>();
-  const endings: Ending[] = [];
-  const did: string[] = [];
-  let vendor: BodyHandlers | undefined;
-  const body: UpstreamBody = {
-    onData: (handlers) => vendor = handlers,
-    readAll: () => Promise.reject(new Error("not read whole")),
-    pause: () => void did.push("pause"),
-    resume: () => void did.push("resume"),
-    destroy: () => void did.push("destroy"),
-  };
-  const listener: StreamListener = {
-    take(piece, output) {
-      const text = new TextDecoder().decode(piece);
-      if (!text.startsWith(":")) output.begin();
-      if (text === "end") output.complete();
-      if (!text.startsWith(":")) output.mayEnd(text === "finish");
-      output.send(piece);
-    },
-    end: () => bytesOf("."),
-    fail: ({ code }) => bytesOf(code),
-    settle: (isComplete) => (did.push(isComplete ? "whole" : "part"), {}),
-    ...own,
-  };
-  const call: Partial<Call> = {
-    streams: new OpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later),
-    settle: (ending) => (endings.push(ending), recorded.promise),
-    ...{ prepareEnd, noteWork() {} },
-    stepFailed: (step) => void did.push(`${step} failed`),
-  };
-  const stream = forwardStream({
-    ...{ body, onDisconnect: "cancel", httpStatus: 200, ...more },
-    ...{ call: call as Call, listener, nowMs: () => timers.clock.monotonicMs() },
-  });
-  const send = (text: string) => vendor!.data(bytesOf(text));
-  const [end, fail] = [() => vendor!.end(), (thrown: unknown) => vendor!.error(thrown)];
-  return { timers, recorded, endings, did, stream, send, end, fail, streams: call.streams! };
-}
 
 Deno.test("what comes from the last event on waits until the call's end is recorded", async () => {
   const { recorded, endings, stream, send, end } = setUp();
@@ -228,51 +173,6 @@ for (const [when, sent, thrown, expected] of breaks) {
     assert.deepEqual(did.toSorted(), [...expected.did, "destroy"].toSorted());
   });
 }
-
-Deno.test("a vendor request that is aborted amid its answer is a call that was cancelled", async () => {
-  const { endings, did, stream, send, fail } = setUp();
-  send("a");
-  await stream;
-  fail(new UpstreamAborted());
-  assert.deepEqual([endings.map(({ status }) => status), did], [["cancelled"], [
-    "destroy",
-    "part",
-  ]]);
-});
-
-/** The caller leaves after these pieces; with `drain` the vendor then ends its answer. */
-const leaves: [string, string[], Setting, [status: string, record: string]][] = [
-  ["in the middle", ["a"], {}, ["cancelled", "part"]],
-  ["after the last event", ["a", "end"], {}, ["cancelled", "whole"]],
-  ["with what may be all", ["a"], { listener: { mayBeWhole: true } }, ["completed", "whole"]],
-  ["with all to come", ["a"], { onDisconnect: "drain" }, ["cancelled", "whole"]],
-  ["and the call goes on", ["a"], { onDisconnect: "drain", outlivesCaller: true }, [
-    "completed",
-    "whole",
-  ]],
-  ["and the call can't go on", ["a"], { outlivesCaller: true }, ["cancelled", "part"]],
-];
-for (const [when, pieces, more, expected] of leaves) {
-  Deno.test(`a caller who leaves ${when}: ${expected.join(", ")}`, async () => {
-    const { endings, did, stream, send, end, timers } = setUp(more);
-    for (const piece of pieces) send(piece);
-    await (await stream).cancel();
-    if (more.onDisconnect === "drain") end();
-    const [record] = did.filter((one) => one === "whole" || one === "part");
-    assert.deepEqual([endings.map(({ status }) => status), record], [[expected[0]], expected[1]]);
-    assert.equal(timers.pending, 0);
-  });
-}
-
-Deno.test("a vendor that fails after its caller has left: the call was cancelled", async () => {
-  const { endings, stream, send, fail } = setUp({ onDisconnect: "drain" });
-  send("a");
-  await (await stream).cancel();
-  fail(silent);
-  assert.deepEqual(endings.map(({ status, errorCode }) => [status, errorCode]), [
-    ["cancelled", "upstream_timeout"],
-  ]);
-});
 
 Deno.test("a failure that nothing can tell the caller breaks its connection off", async () => {
   const { recorded, stream, send, fail } = setUp({ listener: { fail: () => undefined } });

@@ -1,0 +1,93 @@
+import assert from "@std/assert";
+import {
+  type ForwardSetting,
+  setUpForwarder as setUp,
+} from "../../tests/support/forwarded_stream.ts";
+import { Fault } from "../shared/fault.ts";
+import { UpstreamAborted } from "../vendors/upstream_failure.ts";
+import type { ForwardDeps } from "./stream_forwarder.ts";
+
+const silent = new Fault("upstream_timeout");
+
+Deno.test("a vendor request that is aborted amid its answer is a call that was cancelled", async () => {
+  const { endings, did, stream, send, fail } = setUp();
+  send("a");
+  await stream;
+  fail(new UpstreamAborted());
+  assert.deepEqual([endings.map(({ status }) => status), did], [["cancelled"], [
+    "destroy",
+    "part",
+  ]]);
+});
+
+Deno.test("a vendor request that is aborted once all may have come is a call with its end", async () => {
+  const { endings, did, stream, recorded, send, fail } = setUp({ listener: { mayBeWhole: true } });
+  recorded.resolve();
+  send("a");
+  fail(new UpstreamAborted());
+  assert.equal(await new Response(await stream).text(), "a.");
+  assert.deepEqual([endings.map(({ status }) => status), did], [["completed"], [
+    "whole",
+    "destroy",
+  ]]);
+});
+
+Deno.test("what comes behind a caller who has left doesn't complete the call", async () => {
+  const taken = Promise.withResolvers<void>();
+  const trace: ForwardDeps["trace"] = {};
+  let mayBeWhole = false;
+  const { endings, stream, send, end } = setUp({
+    ...{ onDisconnect: "drain", trace },
+    listener: {
+      take: (_, output) => {
+        output.begin();
+        return mayBeWhole ? undefined : taken.promise;
+      },
+      get mayBeWhole() {
+        return mayBeWhole;
+      },
+    },
+  });
+  send("a large event, which is taken in turns");
+  assert.equal(trace.stream!.isWhole, false);
+  await (await stream).cancel();
+  mayBeWhole = true;
+  taken.resolve();
+  await taken.promise.then(() => {}).then(() => {}).then(() => {}).then(() => {});
+  end();
+  assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
+});
+
+/** The caller leaves after these pieces; with `drain` the vendor then ends its answer. */
+const leaves: [string, string[], ForwardSetting, [status: string, record: string]][] = [
+  ["in the middle", ["a"], {}, ["cancelled", "part"]],
+  ["after the last event", ["a", "end"], {}, ["cancelled", "whole"]],
+  ["with what may be all", ["a"], { listener: { mayBeWhole: true } }, ["completed", "whole"]],
+  ["with all to come", ["a"], { onDisconnect: "drain" }, ["cancelled", "whole"]],
+  ["and the call goes on", ["a"], { onDisconnect: "drain", trace: { outlivesCaller: true } }, [
+    "completed",
+    "whole",
+  ]],
+  ["and the call can't go on", ["a"], { trace: { outlivesCaller: true } }, ["cancelled", "part"]],
+];
+for (const [when, pieces, more, expected] of leaves) {
+  Deno.test(`a caller who leaves ${when}: ${expected.join(", ")}`, async () => {
+    const { endings, did, stream, send, end, timers } = setUp(more);
+    for (const piece of pieces) send(piece);
+    await (await stream).cancel();
+    if (more.onDisconnect === "drain") end();
+    const [record] = did.filter((one) => one === "whole" || one === "part");
+    assert.deepEqual([endings.map(({ status }) => status), record], [[expected[0]], expected[1]]);
+    assert.equal(timers.pending, 0);
+  });
+}
+
+Deno.test("a vendor that fails after its caller has left: the call was cancelled", async () => {
+  const { endings, stream, send, fail } = setUp({ onDisconnect: "drain" });
+  send("a");
+  await (await stream).cancel();
+  fail(silent);
+  assert.deepEqual(endings.map(({ status, errorCode }) => [status, errorCode]), [
+    ["cancelled", "upstream_timeout"],
+  ]);
+});
