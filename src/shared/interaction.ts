@@ -137,6 +137,13 @@ export interface RepeatClaim {
   fingerprint?: string;
 }
 
+/**
+ * Cap on the claims that are stored of one request. A call whose claim is dropped for it is charged
+ * beside the others. Only processes that died or lost their database leave claims behind, so no
+ * request gets near.
+ */
+export const maxPastClaims = 10_000;
+
 /** One request to a vendor, for traces. Times are milliseconds of the monotonic clock. */
 export interface VendorRequestTime {
   vendor: string;

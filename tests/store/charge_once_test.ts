@@ -114,6 +114,39 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   assert.deepEqual((await alive.find(z)).state, "running");
 });
 
+eachDatabase(
+  "a second call costs nothing, though claims are erased and it is written again",
+  async (
+    database,
+  ) => {
+    const { records, dead, claimOf, row, charged } = await setUp(database);
+    const [x, y] = [claimOf(), claimOf()];
+    for (const claim of [x, y]) await dead.claim(claim);
+    await records.insert([row("x", x)]);
+    await records.insert([row("y", y)]);
+    // As by an erasure, before y's process could remove it from its journal.
+    await database.query("delete from replays");
+    for (const again of [row("y", y), row("x", x)]) {
+      await records.insert([again]);
+      assert.deepEqual(await charged(), ["x"]);
+    }
+  },
+);
+
+eachDatabase("however often a request's processes died, it is one charge", async (database) => {
+  const { records, dead, claimOf, row, charged } = await setUp(database);
+  const claims = Array.from({ length: 130 }, () => claimOf());
+  for (const claim of claims.slice(0, 104)) await dead.claim(claim);
+  await records.insert([row("y", claims[103]!)]);
+  await records.insert(claims.slice(0, 10).map((claim, at) => row(`x${at}`, claim)));
+  // Calls that went on without a claim, since the database was away.
+  for (const [at, { key, claimId, fingerprint }] of claims.slice(104).entries()) {
+    const more = { createdAt: new Date(), repeat: { key, claimId, fingerprint } };
+    await records.insert([row(`z${at}`, claims[at]!, more)]);
+  }
+  assert.deepEqual(await charged(), ["y"]);
+});
+
 eachDatabase("requests of one batch are charged each by itself, once", async (database) => {
   const { records, dead, claimOf, row, charged } = await setUp(database);
   const ids = ["r1", "r2", "r3"];

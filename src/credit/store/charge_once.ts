@@ -1,4 +1,4 @@
-import type { SettledCall } from "../../shared/interaction.ts";
+import { maxPastClaims, type SettledCall } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";
 import { credit, lockAccounts, refundOperation, releaseLease } from "./ledger.ts";
 
@@ -41,8 +41,6 @@ export async function chargeOnce(
 
 /** As long as answers are held for repeats. */
 const heldHours = 24;
-/** Of one request: more are not added. */
-const maxPastClaims = 100;
 
 /**
  * Makes the claims of calls that went on without one, as if their processes had died: a call that
@@ -86,28 +84,36 @@ async function claimAfterwards(tx: Queryable, rows: readonly SettledCall[]): Pro
 }
 
 /**
- * Notes which call of a request is charged; returns the calls whose request was charged as another.
+ * Notes which call of a request is charged; returns the calls whose request was charged as another,
+ * or had been when they were written before: an erasure since then may have taken the claims.
  */
 async function chargedElsewhere(tx: Queryable, rows: readonly SettledCall[]): Promise<string[]> {
   const claims = rows.map(({ transactionId, repeat }) => ({
     transaction_id: transactionId,
     key: repeat!.key,
     claim_id: repeat!.claimId,
+    refund: refundOperation(transactionId),
   }));
   const found = await tx.query(
     `with given as (
        select * from json_to_recordset($1::text::json)
-         as r(transaction_id text, key text, claim_id text)
+         as r(transaction_id text, key text, claim_id text, refund text)
+     ), free as (
+       select g.transaction_id from given g join ledger_entries e on e.operation_id = g.refund
+       where not exists (select from ledger_entries s
+         where s.interaction_id = g.transaction_id and s.kind = 'settle')
      ), locked as (
        select p.key, p.charged_claim, g.transaction_id, g.claim_id
        from replays p join given g on g.key = p.key
-       where p.claim_id = g.claim_id or g.claim_id = any(p.past_claims)
+       where (p.claim_id = g.claim_id or g.claim_id = any(p.past_claims))
+         and g.transaction_id not in (select transaction_id from free)
        order by p.key for update of p
      ), noted as (
        update replays p set charged_claim = l.claim_id from locked l
        where p.key = l.key and l.charged_claim is null
      )
-     select transaction_id from locked where charged_claim <> claim_id`,
+     select transaction_id from locked where charged_claim <> claim_id
+     union all select transaction_id from free`,
     [JSON.stringify(claims)],
   );
   return found.map(({ transaction_id }) => String(transaction_id));

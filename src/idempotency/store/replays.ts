@@ -5,6 +5,7 @@ import type {
   ReplayState,
   ReplayStore,
 } from "../request_fingerprint.ts";
+import { maxPastClaims } from "../../shared/interaction.ts";
 import { parseExactly } from "../../base/exact_json.ts";
 import { fromNow } from "../../database/from_now.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
@@ -148,8 +149,6 @@ function answerColumns(fingerprint: string): string {
  * request. Its call then belongs to this claim; a call of any other claim doesn't.
  */
 const takesOverCall = "replays.status is null and replays.fingerprint = excluded.fingerprint";
-/** Cap on a row's past claims: more processes won't die over one request. */
-const maxPastClaims = 100;
 const pastClaimsColumn = `past_claims = case when replays.claim_id = excluded.claim_id
         then replays.past_claims
       when ${takesOverCall} then array_append(
