@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { foldEvents } from "../../kernel/fold.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 
 const more = "more";
@@ -32,3 +33,19 @@ for (const [elements, choices, mayEnd] of streams) {
     assert.equal(decoder.mayBeWhole, elements.includes(stop) && choices === 1);
   });
 }
+
+Deno.test("long integers keep their digits in arguments that come in pieces, and hold no others", () => {
+  const long = "1234567890123456789";
+  const calls = [
+    `{"name": "f", "args": {"a": ${long}, "b": ${long}}, "willContinue": true}`,
+    `{"partialArgs": [{"jsonPath": "$.c", "numberValue": ${long}}, {"jsonPath": "$.b.d", "boolValue": true}]}`,
+  ];
+  const decoder = createStreamDecoder({});
+  const events = calls.flatMap((call, at) => {
+    const reason = at === 0 ? "" : ', "finishReason": "STOP"';
+    const data = `{"candidates": [{"content": {"parts": [{"functionCall": ${call}}]}${reason}}]}`;
+    return decoder.decode({ data, bytes: new Uint8Array(), terminated: true }).events;
+  });
+  const { choices } = foldEvents([...events, ...decoder.end().events]);
+  assert.equal(choices[0]!.parts[0]!.text, `{"a":${long},"b":{"d":true},"c":${long}}`);
+});

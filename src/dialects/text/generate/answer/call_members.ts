@@ -1,2 +1,6 @@
 /** Members whose objects are arguments and results of the caller's functions. */
-export const callMembers: ReadonlySet<string> = new Set(["args", "response"]);
+export const callMembers: ReadonlySet<string> = new Set([
+  "args",
+  "partialArgs",
+  "response",
+]);

@@ -120,8 +120,9 @@ function put(container: Container, step: string | number, value: unknown): void 
   else if (typeof step === "number") container[step] = value;
 }
 
+/** A frozen object is a long integer (`withExactIntegers`). */
 function isContainer(value: unknown): value is Container {
-  return typeof value === "object" && value !== null;
+  return typeof value === "object" && value !== null && !Object.isFrozen(value);
 }
 
 /** A record without a prototype: an argument may be named `__proto__`. */
