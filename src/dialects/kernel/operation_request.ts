@@ -7,7 +7,7 @@ import {
   topLevelMembers,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
-import { finish, type Steps } from "../../base/steps.ts";
+import { finish, mapInSteps, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import { type PromptTags, readPromptTags } from "../../shared/prompt_tags.ts";
 import { invalidValue } from "../../shared/fault.ts";
@@ -155,14 +155,17 @@ export function* recordSteps(
   written: (file: FormPart) => unknown = () => undefined,
 ): Steps<string> {
   if (!("form" in sent)) return sent.text;
-  return yield* writeJson(gather(sent.form.parts, (part) =>
+  const { parts } = sent.form;
+  const values = yield* mapInSteps(parts, (part) =>
     isFile(part)
       ? {
         filename: part.filename ?? null,
         content_type: part.contentType ?? null,
         data: written(part) ?? part.content.toBase64(),
       }
-      : textOf(part)));
+      : textOf(part), 1);
+  const valueOf = new Map(parts.map((part, index) => [part, values[index]]));
+  return yield* writeJson(gather(parts, (part) => valueOf.get(part)));
 }
 
 /** The same at once. */

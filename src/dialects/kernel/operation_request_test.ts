@@ -27,6 +27,18 @@ Deno.test("a form's texts and its data addresses each have a limit", () => {
   }
 });
 
+Deno.test("the record of a form with many files is written in steps", () => {
+  const file = (at: number) => ({ ...part("image[]", "x".repeat(50_000)), filename: `${at}.png` });
+  const parts = [part("model", "m"), ...Array.from({ length: 250 }, (_, at) => file(at))];
+  const request = { sent: { form: { bytes: new Uint8Array(), contentType: "", parts } } };
+  assert.ok([...recordSteps(request)].length >= 251);
+  const images = JSON.parse(recordText(request))["image[]"] as { filename: string }[];
+  assert.deepEqual(
+    images.map(({ filename }) => filename),
+    parts.slice(1).map((one) => one.filename),
+  );
+});
+
 Deno.test("the record of a form with a long field is written in steps", () => {
   const parts = [part("model", "m"), part("x[]", `data:${'"'.repeat(4 * 1024 * 1024)}`)];
   const request = { sent: { form: { bytes: new Uint8Array(), contentType: "", parts } } };
