@@ -11,6 +11,7 @@ export const jsonLimits = {
   members: 10_000,
   names: 50_000,
   longNames: 0,
+  bare: 100_000,
 } as const;
 
 /** What it takes to process large bodies in turns with the work of other callers. */

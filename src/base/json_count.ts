@@ -8,6 +8,11 @@ export interface JsonLimits {
   readonly names: number;
   /** Member names of more than `maxNameUnits` in the text. */
   readonly longNames?: number;
+  /**
+   * UTF-16 units in a row without a string, comma or bracket: white space, or a number. Checked at
+   * the end of each piece; a longer stretch within a piece is not noticed.
+   */
+  readonly bare?: number;
 }
 
 /**
@@ -50,6 +55,8 @@ export class JsonCount {
   /** Range of the text so far without surrounding white space. */
   #solidStart = -1;
   #solidEnd = 0;
+  /** End of the last string, comma or bracket so far. */
+  #markedEnd = 0;
   #stringStart = 0;
   #inString = false;
   #isEscaped = false;
@@ -88,6 +95,7 @@ export class JsonCount {
     const { length } = piece;
     let at = this.#inString ? this.#skipString(piece, 0) : 0;
     let solid = at;
+    let marked = at;
     for (; at < length; at++) {
       const code = piece.charCodeAt(at);
       if (code <= space) {
@@ -107,13 +115,18 @@ export class JsonCount {
         if (!this.#open(this.#before + at, code === openBrace)) break;
       } else if (code === closeBracket || code === closeBrace) {
         this.#close(this.#before + at, code === closeBrace);
-      } else if (this.#isEmpty) {
-        this.#countFirst();
+      } else {
+        if (this.#isEmpty) this.#countFirst();
+        solid = at + 1;
+        continue;
       }
-      solid = at + 1;
+      solid = marked = at + 1;
     }
     if (solid > 0) this.#solidEnd = this.#before + solid;
+    if (marked > 0) this.#markedEnd = this.#before + marked;
     this.#before += length;
+    const { bare = Infinity } = this.#limits;
+    if (this.#before - this.#markedEnd > bare) this.excess ??= "bare";
     return this.excess;
   }
 

@@ -77,3 +77,32 @@ Deno.test("counting a small text takes little memory beside it", () => {
   const bytes = (Deno.memoryUsage().external - before) / counts.length;
   assert.ok(bytes < 4096, `${bytes} bytes each`);
 });
+
+Deno.test("white space or a number goes on for so many characters at most, over all pieces", () => {
+  const within = [
+    '{"a":#}',
+    "[1,#,[]]",
+    '#{"a":1}',
+    '{"a":1}#',
+    '{"a"#:1,"b":""}',
+    '{#"a":1}',
+    "#",
+  ];
+  for (const unit of [" ", "\n", "7"]) {
+    for (const template of within) {
+      const text = (units: number) => template.replace("#", unit.repeat(units));
+      const excess = (units: number) => {
+        const count = new JsonCount({ ...wide, bare: 1_000 });
+        for (let at = 0; at < text(units).length; at += 100) {
+          count.add(text(units).slice(at, at + 100));
+        }
+        return count.excess;
+      };
+      assert.equal(excess(900), undefined, template);
+      assert.equal(excess(1_200), "bare", template);
+    }
+  }
+  const count = new JsonCount({ ...wide, bare: 100 });
+  for (const piece of ['{"a":"', " ".repeat(500), "1".repeat(500), '\\"']) count.add(piece);
+  assert.equal(count.excess, undefined, "a string isn't bare");
+});

@@ -26,15 +26,16 @@ export function* mapInSteps<A, B>(
   return made;
 }
 
-/** `flatMap` in steps of `stride` elements. */
+/** `flatMap` in steps of `each` elements. */
 export function* flatMapInSteps<A, B>(
   list: readonly A[],
   make: (one: A, index: number) => readonly B[],
+  each: number = stride,
 ): Steps<B[]> {
   const made: B[] = [];
   for (let index = 0; index < list.length; index++) {
     for (const one of make(list[index]!, index)) made.push(one);
-    if ((index + 1) % stride === 0) yield;
+    if ((index + 1) % each === 0) yield;
   }
   return made;
 }

@@ -287,6 +287,10 @@ function tooMuch(excess: JsonExcess): Fault {
           maxNameUnits.toLocaleString("en-US")
         } characters.`,
       });
+    case "bare":
+      return new Fault("invalid_value", {
+        message: `The request body has white space or a number of more than ${most} characters.`,
+      });
     case "members":
       return new Fault("invalid_value", {
         message: `The request body holds an object with more than ${most} members.`,

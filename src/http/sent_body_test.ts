@@ -147,6 +147,8 @@ Deno.test("a body that holds too much is refused as soon as that is known", asyn
     ["[", "[],", "request_too_large", /more than 1,000,000 JSON values/],
     ["", "[", "invalid_value", /deeper than 128 levels/],
     ['{"a":{', '"b":1,', "invalid_value", /more than 10,000 members/],
+    ['{"a":', " \n", "invalid_value", /white space or a number of more than 100,000 characters/],
+    ['{"a":', "10", "invalid_value", /white space or a number of more than 100,000 characters/],
   ] as const;
   for (const [begin, more, code, says] of refusals) {
     let sent = 0;

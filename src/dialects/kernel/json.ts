@@ -85,12 +85,16 @@ const limits = {
   longNames: 0,
 } as const;
 
+/** It is parsed at once. No model writes calls with longer arguments. */
+const maxInnerUnits = 2 * 1024 * 1024;
+
 /**
  * Parses JSON text inside a field, such as a call's arguments, which the limits on the body don't
  * cover. Integers in an object or list keep their digits. Undefined if the text isn't JSON, or
  * exceeds the limits.
  */
 export function innerJson(text: string): unknown {
+  if (text.length > maxInnerUnits) return undefined;
   // Most results of tools are prose, of which nothing more has to be read.
   if (!beginsJson.test(text)) return undefined;
   if (new JsonCount(limits).add(text) !== undefined) return undefined;

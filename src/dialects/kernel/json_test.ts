@@ -44,4 +44,7 @@ Deno.test("any JSON in a field is read, and nothing else", () => {
   for (const text of [...others, "{", "\u00a0{}", "-", "1e", "[a]"]) {
     assert.equal(innerJson(text), undefined, text);
   }
+  const most = 2 * 1024 * 1024 - 2;
+  assert.equal((innerJson(`"${"x".repeat(most)}"`) as string).length, most);
+  assert.equal(innerJson(`"${"x".repeat(most + 1)}"`), undefined);
 });

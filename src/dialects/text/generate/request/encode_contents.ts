@@ -166,7 +166,8 @@ function* writeUserTurn(
   rest: readonly Part[],
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {
-  const responses = yield* mapInSteps(answered, (one) => writeResponse(one, context));
+  // Results and calls may be JSON, each of which takes milliseconds to parse.
+  const responses = yield* mapInSteps(answered, (one) => writeResponse(one, context), 1);
   // Before generation 3 a result can't hold media: it follows the results, with a note naming the
   // call.
   const separate = context.traits.generation >= 3 ? [] : answered;
@@ -232,7 +233,7 @@ function* writeModelTurn(
   parts: readonly Part[],
   context: ContentContext,
 ): Steps<Record<string, unknown>[]> {
-  const written = yield* flatMapInSteps(parts, (part) => writePart(part, context));
+  const written = yield* flatMapInSteps(parts, (part) => writePart(part, context), 1);
   const first = written.find((part) => part.functionCall !== undefined);
   if (context.traits.signatures && first && first.thoughtSignature === undefined) {
     first.thoughtSignature = signatureSentinel;

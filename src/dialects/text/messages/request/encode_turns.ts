@@ -32,6 +32,8 @@ export function* writeTurns(turns: readonly ArrangedTurn[], context: TurnContext
         role === "assistant" && part.type === "media"
           ? leaveOut(part, context.losses)
           : writePart(part, ids, context),
+      // The arguments of calls take milliseconds to parse.
+      role === "assistant" ? 1 : undefined,
     );
     messages.push({ role, content });
   }
