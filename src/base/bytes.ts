@@ -1,5 +1,6 @@
 import { systemClock } from "./clock.ts";
 import { released } from "./gc_hint.ts";
+import type { Steps } from "./steps.ts";
 import { Turns } from "./turns.ts";
 
 const lenient = new TextDecoder();
@@ -7,6 +8,22 @@ const lenient = new TextDecoder();
 /** UTF-8 as text, without a byte order mark; what is not UTF-8 becomes U+FFFD. */
 export function utf8Text(bytes: Uint8Array): string {
   return lenient.decode(bytes);
+}
+
+/** Bytes per step. */
+const decodedBytes = 1024 * 1024;
+
+/** The same in steps. */
+export function* utf8Steps(bytes: Uint8Array): Steps<string> {
+  if (bytes.length <= decodedBytes) return utf8Text(bytes);
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  for (let from = 0; from < bytes.length; from += decodedBytes) {
+    pieces.push(decoder.decode(bytes.subarray(from, from + decodedBytes), { stream: true }));
+    yield;
+  }
+  pieces.push(decoder.decode());
+  return pieces.join("");
 }
 
 /** Concatenates the pieces; a single piece is returned as it is, without a copy. */

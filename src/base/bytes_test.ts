@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { joinAndFree, joinBytes } from "./bytes.ts";
+import { joinAndFree, joinBytes, utf8Steps, utf8Text } from "./bytes.ts";
+import { finish } from "./steps.ts";
 
 Deno.test("pieces come in their order, views as what they show; none are no bytes", () => {
   const view = Uint8Array.of(9, 3, 4, 9).subarray(1, 3);
@@ -34,4 +35,14 @@ Deno.test("other work gets its turns while many pieces are joined", async () => 
   clearInterval(timer);
   assert.ok(turns > 2, `${turns} turns`);
   for (let n = 0; n < 1_000; n++) assert.equal(whole[(n + 1) * 64 * 1024 - 1], n % 256);
+});
+
+Deno.test("a long text is decoded in steps, whatever character is at the end of one", () => {
+  const text = "\u{feff}aé€\u{1f600}".repeat(300_000);
+  const bytes = new TextEncoder().encode(text);
+  for (const start of [0, 1, 2, 3, 4, 5, 6]) {
+    const some = bytes.subarray(start);
+    assert.ok(finish(utf8Steps(some)) === utf8Text(some));
+    assert.equal([...utf8Steps(some)].length, 4);
+  }
 });

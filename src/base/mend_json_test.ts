@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { lastObject, mendJson, wholeMembers } from "./mend_json.ts";
+import { lastObject, mendJson, triedCompletions, wholeMembers } from "./mend_json.ts";
+import { finish } from "./steps.ts";
 
 Deno.test("a whole text is its one value", () => {
   assert.deepEqual([...mendJson('{"a":[1,2]}')], [{ a: [1, 2] }]);
@@ -64,13 +65,27 @@ Deno.test("of an object that breaks off the members that came whole are there", 
 
 Deno.test("the last object of a name is found in a long text, if it is whole and no longer than a usage", () => {
   const last = (usage: string) =>
-    lastObject(`{"usage":{"a":1},"x":[1,{"usage" : ${usage}`, "usage");
+    finish(lastObject(`{"usage":{"a":1},"x":[1,{"usage" : ${usage}`, "usage"));
   assert.deepEqual(last('{"a":2,"b":{"c":"}"}},"y'), { a: 2, b: { c: "}" } });
   assert.equal(last('{"a":2,"b":{"c":3'), undefined);
   for (const broken of ['{"a":2,}', '{"\\a":2}']) assert.equal(last(broken), undefined);
   assert.equal(last('3,"d":{"a":2}}'), undefined);
-  assert.equal(lastObject('{"text":"\\"usage\\":{}"}', "usage"), undefined);
+  assert.equal(finish(lastObject('{"text":"\\"usage\\":{}"}', "usage")), undefined);
   const long = (length: number) => `{"a":"${"x".repeat(length - 8)}"}}`;
   assert.notEqual(last(long(65_536)), undefined);
   assert.equal(last(long(65_537)), undefined);
+});
+
+Deno.test("completions are tried one by one, and of a name that is searched for each piece is a step", () => {
+  const tries = [...triedCompletions('{"a":[1,[2,tr')];
+  assert.deepEqual(tries, [undefined, undefined, { value: { a: [1, [2]] } }, {
+    value: { a: [1, [2]] },
+  }, { value: { a: [1] } }]);
+  const piece = 512 * 1024;
+  for (const shift of [0, 1, 4, 6, 7]) {
+    const text = `${" ".repeat(piece)}"usage":{"a":1}`.padEnd(2 * piece - shift + 7);
+    const steps = lastObject(text, "usage");
+    assert.equal(steps.next().done, shift >= 7);
+    assert.deepEqual(shift >= 7 ? { a: 1 } : finish(steps), { a: 1 });
+  }
 });

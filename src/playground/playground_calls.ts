@@ -149,7 +149,7 @@ function bodyOf(
 async function* eventsOf(dialect: Dialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
   if (!(reply.body instanceof ReadableStream)) {
     const text = await new Response(reply.body as BodyInit | null).text();
-    yield* dialect.decodeAnswer(parseExactly(text), {});
+    yield* finish(dialect.decodeAnswer(parseExactly(text), {}));
     return;
   }
   const splitter = new SseSplitter({ maxEventBytes });

@@ -7,6 +7,7 @@ import { foldEvents } from "../dialects/kernel/fold.ts";
 import { inlineStoredMedia } from "./inline_stored_media.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { InteractionStatus } from "../shared/interaction.ts";
+import { finish } from "../base/steps.ts";
 
 /** A stored call as people read it: its turns in order, in the same form for every dialect. */
 export interface Transcript {
@@ -91,7 +92,7 @@ export async function readTranscript(
   );
   const answer = firstReadable(
     await named(payloads.response),
-    (value) => wholeAnswer(foldEvents(dialect.decodeAnswer(value, {}))),
+    (value) => wholeAnswer(foldEvents(finish(dialect.decodeAnswer(value, {})))),
   );
   // Decoders of whole answers replace a missing finish reason by the usual one.
   const hasEnded = (payloads.status ?? "completed") === "completed";

@@ -1,17 +1,18 @@
 import type { ByteGate } from "../base/byte_gate.ts";
-import { utf8Text } from "../base/bytes.ts";
+import { utf8Steps, utf8Text } from "../base/bytes.ts";
 import { withExactIntegers } from "../base/exact_integers.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
+import { chunksOf } from "../base/lists.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
-import type { Steps } from "../base/steps.ts";
+import { finish, type Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
 import { wordsAndMedia } from "../shared/media_estimate.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import { AnswerRoom } from "./answer_room.ts";
-import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
+import { checkAnswerLimits, eventExcess, parseWithinLimits } from "./answer_limits.ts";
 import { type CallContext, stepFor } from "./call_context.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
@@ -20,7 +21,7 @@ import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_cal
 import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";
-import { lastObject, mendJson, wholeMembers } from "../base/mend_json.ts";
+import { lastObject, triedCompletions, wholeMembers } from "../base/mend_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { readRawUsage } from "../repricing/stored_usage.ts";
 
@@ -75,7 +76,10 @@ async function wholeAnswer(
     const { upstream: dialect, quirks } = exchange.plan;
     // The vendor charges for it even if the caller can't get it.
     if (!arriving.isMetered) {
-      meterUnread(exchange.call.meter, textOf(arriving), { dialect, quirks });
+      const { bytes = new Uint8Array() } = arriving;
+      const step = stepFor(bytes.length, exchange.vendorCall.caller);
+      const metering = meterUnread(exchange.call.meter, bytes, { dialect, quirks });
+      await step.inSteps(() => metering);
     }
     throw thrown;
   } finally {
@@ -95,29 +99,29 @@ async function readAnswer(
   call.answered();
   const { caller } = vendorCall;
   const step = stepFor(bytes.length, caller);
-  const text = await step(() => utf8Text(bytes));
+  const text = await step.inSteps(() => utf8Steps(bytes));
   const json = await step.inSteps(() => parseAnswerInSteps(text));
-  const events = await step(() =>
+  const events = await step.inSteps(() =>
     plan.upstream.decodeAnswer(exactly(plan, text, json), plan.quirks)
   );
   const meter = (events: readonly CanonicalEvent[]) => {
     arriving.isMetered = true;
-    call.meter.listen(events);
+    return step.inSteps(() => listening(call.meter, events));
   };
   const failure = events.find((event) => event.type === "error");
   if (failure) {
     // An error under a good status: anything else in the answer was still produced.
-    meter(events);
+    await meter(events);
     throw vendorCall.fault(failure.error);
   }
   const contentType = answer.headers["content-type"];
   const whole = await step.inSteps(() => plan.whole({ bytes, text, contentType, events })).catch(
-    (thrown) => {
-      meter(events);
+    async (thrown) => {
+      await meter(events);
       throw thrown;
     },
   );
-  meter(whole.events);
+  await meter(whole.events);
   return {
     status: answer.status,
     headers: headersOf(exchange, answer, whole.contentType ?? jsonType(answer)),
@@ -132,15 +136,14 @@ function exactly({ sameDialect, upstream }: TextPlan, text: string, json: unknow
   return isRead ? withExactIntegers(text, json, upstream.callMembers) : json;
 }
 
-/** The text of what may be an answer; of anything else, such as a large page, only the beginning. */
-function textOf({ bytes = new Uint8Array() }: Arriving): string {
-  try {
-    const beginning = utf8Text(bytes.subarray(0, 256));
-    return beginsAnswer.test(beginning) ? utf8Text(bytes) : beginning;
-  } catch {
-    return "";
+function* listening(meter: Meter, events: readonly CanonicalEvent[]): Steps<void> {
+  for (const slice of chunksOf(events, eventsPerStep)) {
+    meter.listen(slice);
+    yield;
   }
 }
+
+const eventsPerStep = 512;
 
 function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAnswer {
   const { vendorCall, plan, call, facts, isLast } = exchange;
@@ -233,38 +236,43 @@ const beginsAnswer = /^\s{0,64}[{[]/;
 /** Events that a mended answer can't be believed in. */
 const unmendedEvents: ReadonlySet<CanonicalEvent["type"]> = new Set(["error", "finish", "usage"]);
 
-/** In a longer text only the usage is parsed; its characters and media are counted. */
+/**
+ * In a longer text, or one that holds too much, only the usage is parsed; its characters and media
+ * are counted.
+ */
 const maxRead = 1024 * 1024;
 
 /**
- * Meters a whole answer that can't be given to the caller: cut, malformed or too large. The
- * vendor's reported usage counts, else the text that can be read; a text that is not an answer
+ * Meters, in steps, a whole answer that can't be given to the caller: cut, malformed or too large.
+ * The vendor's reported usage counts, else the text that can be read; a text that is not an answer
  * costs nothing. Never throws.
  */
-function meterUnread(
+function* meterUnread(
   meter: Meter,
-  text: string,
+  bytes: Uint8Array,
   { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },
-): void {
+): Steps<void> {
   // A proxy's error page costs nothing.
-  if (!beginsAnswer.test(text)) return;
+  if (!beginsAnswer.test(utf8Text(bytes.subarray(0, 256)))) return;
+  const text = yield* utf8Steps(bytes);
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
   const field = dialect.usageMember;
-  if (text.length > maxRead) {
-    const { chars, pieces } = wordsAndMedia(text);
-    return meter.unread(read(lastObject(text, field)), chars, pieces);
+  if (text.length > maxRead || eventExcess(text)) {
+    const { chars, pieces } = yield* wordsAndMedia(text);
+    return meter.unread(read(yield* lastObject(text, field)), chars, pieces);
   }
   // A usage in which the text breaks off lacks counts, or their last digits.
   const whole = attempt(() => wholeMembers(text));
   const reported = isRecord(whole) ? read(whole[field]) : undefined;
+  yield;
   let content: CanonicalEvent[] = [];
-  attempt(() => {
-    for (const value of mendJson(text)) {
-      const events = attempt(() => dialect.decodeAnswer(value, quirks)) ?? [];
-      content = events.filter(({ type }) => !unmendedEvents.has(type));
-      if (content.some(({ type }) => type === "block-start")) break;
-    }
-  });
+  for (const mended of triedCompletions(text)) {
+    yield;
+    if (!mended) continue;
+    const events = attempt(() => finish(dialect.decodeAnswer(mended.value, quirks))) ?? [];
+    content = events.filter(({ type }) => !unmendedEvents.has(type));
+    if (content.some(({ type }) => type === "block-start")) break;
+  }
   meter.listen(content);
   meter.unread(reported, 0);
 }

@@ -3,6 +3,7 @@
  * base64 alone. Rough on purpose: what matters is that none is free and none is counted as text,
  * which would be a hundred times as much.
  */
+import type { Steps } from "../base/steps.ts";
 
 /** Tokens of a picture of usual size in a prompt. */
 export const typicalImageTokens = 1024;
@@ -82,15 +83,21 @@ export function isLongBase64(text: string): boolean {
 }
 
 const minBase64 = 1000;
+/** UTF-16 units that are counted in a step. */
+const countedUnits = 512 * 1024;
 
 /**
- * Counts the UTF-16 units of a JSON text that are words, and its long pieces of base64; a text that
- * was cut may end in one.
+ * Counts, in steps, the UTF-16 units of a JSON text that are words, and its long pieces of base64; a
+ * text that was cut may end in one.
  */
-export function wordsAndMedia(text: string): { chars: number; pieces: number } {
+export function* wordsAndMedia(text: string): Steps<{ chars: number; pieces: number }> {
   let chars = text.length;
   let pieces = 0;
-  for (let from = 0; from < text.length;) {
+  for (let from = 0, paused = 0; from < text.length;) {
+    if (from - paused > countedUnits) {
+      paused = from;
+      yield;
+    }
     const start = text.slice(from, from + minBase64 + 1);
     // What comes before any quote that is near is too short.
     let to = from + start.lastIndexOf('"');

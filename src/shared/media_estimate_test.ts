@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { answerMediaTokens, isSound, promptMediaTokens, wordsAndMedia } from "./media_estimate.ts";
+import { finish } from "../base/steps.ts";
 
 /** Base64 of a file that begins with these bytes and has so many. */
 function file(start: string, bytes: number): string {
@@ -49,16 +50,22 @@ Deno.test("in an answer sound counts by its length, a picture as one", () => {
 Deno.test("a cut answer's base64 is distinguished from its text, whatever quotes are in it", () => {
   const data = "A".repeat(5000);
   const words = '{"text":"He said \\"hi\\".","more":"' + "word ".repeat(400) + '","data":"';
-  assert.deepEqual(wordsAndMedia(`${words}${data}`), { chars: words.length, pieces: 1 });
-  assert.deepEqual(wordsAndMedia(`${words}${data}"}`), { chars: words.length + 2, pieces: 1 });
+  assert.deepEqual(finish(wordsAndMedia(`${words}${data}`)), { chars: words.length, pieces: 1 });
+  assert.deepEqual(finish(wordsAndMedia(`${words}${data}"}`)), {
+    chars: words.length + 2,
+    pieces: 1,
+  });
 });
 
 Deno.test("base64 counts as such from 1,001 characters on, wherever quotes are", () => {
   const run = (length: number) => "A".repeat(length);
   for (const [before, after] of [["", ""], ['"', '"'], ['a"'.repeat(600), `"${run(999)}`]]) {
     const others = before!.length + after!.length;
-    assert.deepEqual(wordsAndMedia(`${before}${run(1001)}${after}`), { chars: others, pieces: 1 });
+    assert.deepEqual(finish(wordsAndMedia(`${before}${run(1001)}${after}`)), {
+      chars: others,
+      pieces: 1,
+    });
     const short = { chars: others + 1000, pieces: 0 };
-    assert.deepEqual(wordsAndMedia(`${before}${run(1000)}${after}`), short);
+    assert.deepEqual(finish(wordsAndMedia(`${before}${run(1000)}${after}`)), short);
   }
 });

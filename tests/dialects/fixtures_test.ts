@@ -5,6 +5,7 @@ import { type Facts, factsOf } from "./facts.ts";
 import { decodeStream, dialects, type Name, names } from "./translated.ts";
 import { answersOf, framesOf, recordingsIn } from "./recordings.ts";
 import { registerMatrix } from "./register.ts";
+import { finish } from "../../src/base/steps.ts";
 
 const folder = new URL("../fixtures/answers/", import.meta.url);
 
@@ -81,7 +82,7 @@ for (const vendor of names) {
       assert.deepEqual(factsOf(foldEvents(events)), expected(vendor, theme), name);
     }
     for (const { name, text } of recordingsIn(folder, vendor, ".json")) {
-      const events = dialects[vendor].decodeAnswer(JSON.parse(text), {});
+      const events = finish(dialects[vendor].decodeAnswer(JSON.parse(text), {}));
       const facts = factsOf(foldEvents(events));
       assert.deepEqual(facts, expected(vendor, name.replace(".json", "")), name);
     }

@@ -19,6 +19,7 @@ import {
 } from "./translated.ts";
 import { Random } from "./random.ts";
 import type { Progress } from "./recordings.ts";
+import { finish } from "../../src/base/steps.ts";
 
 /**
  * A whole stream: the grammar takes the caller's, and text, calls, usage and ending are in it, for
@@ -131,7 +132,7 @@ function decodedAgain(passage: Passage, text: string): CanonicalAnswer {
 }
 
 function rereadWhole(passage: Passage, whole: unknown): Facts {
-  return factsOf(foldEvents(dialects[passage.caller].decodeAnswer(whole, {})));
+  return factsOf(foldEvents(finish(dialects[passage.caller].decodeAnswer(whole, {}))));
 }
 
 /** Estimated usage is the encoder's own business. */

@@ -11,6 +11,7 @@ import {
   readWhole,
   relayStream,
 } from "./translated.ts";
+import { finish } from "../../src/base/steps.ts";
 
 const content = { role: "model", parts: [{ text: "second" }] };
 const message = { role: "assistant", content: "second" };
@@ -75,7 +76,7 @@ for (
       const data = JSON.stringify(answerOf(count));
       const event = { bytes: bytesOf(`data: ${data}\n\n`), data, terminated: true };
       return [
-        () => decodeAnswer(answerOf(count), {}),
+        () => finish(decodeAnswer(answerOf(count), {})),
         () => createStreamDecoder({}, count).decode(event),
       ];
     };

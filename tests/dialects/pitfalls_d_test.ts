@@ -155,9 +155,9 @@ Deno.test("pitfall 78 (chat → generate as an array): each element parses where
     jsonArray: true,
   });
   const awkward = 'a},{"b\\"';
-  const events = dialects.chat.decodeAnswer({
+  const events = finish(dialects.chat.decodeAnswer({
     choices: [{ index: 0, message: { content: awkward }, finish_reason: "stop" }],
-  }, {});
+  }, {}));
   const text = events.map((event) => stream.encode(event)).join("") + stream.end();
   const elements = JSON.parse(text) as Payload[];
   assert.equal(elements.length, 2);

@@ -3,6 +3,7 @@ import assert from "@std/assert";
 import { SseSplitter } from "../../src/base/sse.ts";
 import { Meter } from "../../src/relay/meter.ts";
 import { bytesOf, dialects, type Name } from "./translated.ts";
+import { finish } from "../../src/base/steps.ts";
 
 type Json = Record<string, unknown>;
 
@@ -36,7 +37,7 @@ function checkRecord(vendor: Name, payloads: readonly Json[], whole: Json): void
   const record = recordOf(vendor, payloads);
   assert.deepEqual(plain(record), plain(whole));
   // What is shown of a record is read out of it.
-  assert.deepEqual(dialects[vendor].decodeAnswer(record, {}).at(0)?.type, "start");
+  assert.deepEqual(finish(dialects[vendor].decodeAnswer(record, {})).at(0)?.type, "start");
 }
 
 const messageBlocks: Json[] = [

@@ -107,7 +107,7 @@ const maxAnswerChars = 1 << 26;
 
 /** A whole answer's events as its caller gets them; those of a failed one as they were read. */
 export function readWhole(passage: Passage, json: unknown): readonly CanonicalEvent[] {
-  const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
+  const events = finish(dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {}));
   if (events.some(({ type }) => type === "error")) return events;
   const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
   return finish(planOf(passage).whole(answer)).events;
@@ -115,7 +115,7 @@ export function readWhole(passage: Passage, json: unknown): readonly CanonicalEv
 
 /** A whole answer as who asked for a stream gets it; undefined for a failed one. */
 export function streamOfWhole(passage: Passage, json: unknown): string | undefined {
-  const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
+  const events = finish(dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {}));
   if (events.some(({ type }) => type === "error")) return undefined;
   const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
   return String(finish(planOf({ ...passage, streams: true }).whole(answer)).body);

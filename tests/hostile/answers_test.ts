@@ -2,6 +2,8 @@
  * Whatever a vendor's answer holds many of, whole or streamed, reading it in any dialect and
  * writing it for a caller of any takes time in proportion to its length.
  */
+import assert from "@std/assert";
+import { finish } from "../../src/base/steps.ts";
 import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import type { Emulations } from "../../src/dialects/kernel/dialect.ts";
@@ -250,6 +252,20 @@ for (const [name, [vendor, make]] of Object.entries(odd)) {
     assertLinear(rows, most);
   });
 }
+
+Deno.test("a stream's elements in one array are read in steps, and in linear time", () => {
+  const json = (
+    chars: number,
+  ) => [...copies(chars, 10, () => parts([{ text: "a" }])), {
+    candidates: [{ finishReason: "STOP" }],
+  }];
+  const { decodeAnswer } = dialects.generate;
+  assert.equal([...decodeAnswer(json(1_000), {})].length, 101);
+  assertLinear([["elements", (chars) => {
+    const elements = json(chars);
+    return () => finish(decodeAnswer(elements, {}));
+  }]]);
+});
 
 function chunk(delta: unknown): unknown {
   return { id: "x", model: "m", created: 1, choices: [{ index: 0, delta }] };

@@ -57,7 +57,7 @@ const requests: Readonly<Record<string, readonly [Name, (texts: readonly string[
 Deno.test("long texts of one length, in answers and requests, take linear time", () => {
   const reading = Object.entries(answers).map(([name, [vendor, make]]) => {
     const read = (json: unknown) =>
-      dialects.generate.encodeAnswer(foldEvents(dialects[vendor].decodeAnswer(json, {})));
+      dialects.generate.encodeAnswer(foldEvents(finish(dialects[vendor].decodeAnswer(json, {}))));
     return [name, make, read] as const;
   });
   const translating = Object.entries(requests).map(([name, [caller, make]]) => {

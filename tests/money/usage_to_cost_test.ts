@@ -11,6 +11,7 @@ import { callCost } from "../../src/pricing/call_cost.ts";
 import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
 import { publicProviders } from "../../src/pricing/sources/public_prices.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
+import { finish } from "../../src/base/steps.ts";
 
 /**
  * From a vendor's own answer to our cost: decoded by the dialect, priced by the bundled table. The
@@ -329,7 +330,7 @@ Deno.test("the aggregator's own cost is what counts, and its list price what it 
 function usageOf({ label, model, dialect, usage, answer = {} }: Case) {
   const json = { ...shell(dialect, model), ...answer, [usageField(dialect)]: usage };
   const { quirks } = registry.find(label)!;
-  const events = dialects[dialect].decodeAnswer(json, quirks);
+  const events = finish(dialects[dialect].decodeAnswer(json, quirks));
   const told = events.findLast((event) => event.type === "usage");
   return told?.type === "usage" ? told.usage : assert.fail("the answer tells no usage");
 }

@@ -24,5 +24,18 @@ export function refuseManyChoices({ length }: readonly unknown[]): void {
   if (length > maxChoices) throw unreadableAnswer(`an answer with more than ${maxChoices} choices`);
 }
 
+/**
+ * Returns a list in one choice, `what` it holds; empty for any other value. Throws
+ * `upstream_invalid_response` for a longer one than real answers have, since it is read at once.
+ */
+export function choiceList(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value)) return [];
+  if (value.length > maxListed) throw unreadableAnswer(`more than ${maxListed} ${what}`);
+  return value;
+}
+
+/** As many parts as a message of a request may have. */
+const maxListed = 10_000;
+
 /** Maximum number of choices that a request may ask for. */
 const maxChoices = 128;

@@ -83,7 +83,7 @@ interface AnswerCodec {
    * Returns the events of a whole answer, given its parsed JSON. Throws `Fault` if it isn't an
    * answer; an error inside a 200 becomes an error event.
    */
-  decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[];
+  decodeAnswer(json: unknown, quirks: DialectQuirks): Steps<CanonicalEvent[]>;
   /**
    * Returns the whole answer as a JSON value. With a context: for a caller whose vendor speaks
    * another dialect. Without: for the record, in the form in which the vendor answered.

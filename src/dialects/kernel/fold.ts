@@ -1,5 +1,6 @@
 import { beginning } from "../../base/characters.ts";
-import { pushAll } from "../../base/lists.ts";
+import { chunksOf, pushAll } from "../../base/lists.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import { unreadableAnswer } from "../../shared/fault.ts";
 import { ArgumentNames, maxArgumentNames } from "./argument_names.ts";
 import type {
@@ -203,10 +204,20 @@ function lengthOf(value: unknown, most: number, depth = 0): number {
 /**
  * Folds a complete list of events without a limit on its text. Throws if another limit is exceeded.
  */
-export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
-  const fold = new Fold(Number.MAX_SAFE_INTEGER);
-  for (const event of events) fold.add(event);
-  const { excess } = fold;
-  if (excess === undefined) return fold.answer();
-  throw unreadableAnswer(`an answer with more than ${maxOf[excess]} ${excess}`);
+export function foldEvents(events: readonly CanonicalEvent[]): CanonicalAnswer {
+  return finish(foldInSteps(events));
 }
+
+/** The same in steps. */
+export function* foldInSteps(events: readonly CanonicalEvent[]): Steps<CanonicalAnswer> {
+  const fold = new Fold(Number.MAX_SAFE_INTEGER);
+  for (const slice of chunksOf(events, eventsPerStep)) {
+    for (const event of slice) fold.add(event);
+    const { excess } = fold;
+    if (excess) throw unreadableAnswer(`an answer with more than ${maxOf[excess]} ${excess}`);
+    yield;
+  }
+  return fold.answer();
+}
+
+const eventsPerStep = 512;

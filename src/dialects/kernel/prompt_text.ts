@@ -1,4 +1,4 @@
-import type { Steps } from "../../base/steps.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import { isLongBase64, isSound, promptMediaTokens } from "../../shared/media_estimate.ts";
 import { estimateAll } from "../../shared/token_estimate.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -116,7 +116,7 @@ function isMedia(value: string): boolean {
 
 /** The text of a whole answer, of its first choice if there are several, without reasoning. */
 export function answerText(dialect: Pick<Dialect, "decodeAnswer">, json: unknown): string {
-  const [first] = foldEvents(dialect.decodeAnswer(json, {})).choices;
+  const [first] = foldEvents(finish(dialect.decodeAnswer(json, {}))).choices;
   return (first?.parts ?? []).flatMap(({ kind, text }) => kind === "text" ? text : []).join("");
 }
 

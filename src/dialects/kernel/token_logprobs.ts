@@ -1,3 +1,5 @@
+import { chunksOf, pushAll } from "../../base/lists.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { TokenLogprob } from "./canonical.ts";
 import { asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 
@@ -11,6 +13,29 @@ export function readTokens(list: unknown, topName: string): TokenLogprob[] | und
     ...readToken(entry),
     top: recordsIn(entry[topName]).map(readToken),
   }));
+}
+
+/** Tokens per step, each of which may have twenty alternatives. */
+const tokensPerStep = 512;
+
+/** A list in slices of a step each; only the list itself if it is short, or no list. */
+export function logprobSlices(list: unknown): readonly unknown[] {
+  if (!Array.isArray(list) || list.length <= tokensPerStep) return [list];
+  return chunksOf(list, tokensPerStep);
+}
+
+/** `readTokens` in steps. */
+export function* tokensInSteps(
+  list: unknown,
+  topName: string,
+): Steps<TokenLogprob[] | undefined> {
+  const [first, ...others] = logprobSlices(list);
+  const tokens = readTokens(first, topName);
+  for (const slice of others) {
+    yield;
+    pushAll(tokens!, readTokens(slice, topName)!);
+  }
+  return tokens;
 }
 
 /**

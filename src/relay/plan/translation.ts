@@ -1,10 +1,10 @@
 import { heavyUnits, parsing } from "../../base/heavy_json.ts";
-import type { Steps } from "../../base/steps.ts";
+import { flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
 import { isRecord, type JsonRecord } from "../../dialects/kernel/json.ts";
 import type { Loss, UnsupportedField } from "../../dialects/kernel/canonical_request.ts";
-import { foldEvents, maxBlocks, maxCitations } from "../../dialects/kernel/fold.ts";
+import { foldInSteps, maxBlocks, maxCitations } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
 import { requireSummary } from "../../dialects/kernel/summary.ts";
@@ -87,8 +87,8 @@ function* translateWhole(
   encode: (answer: CanonicalAnswer) => unknown,
   { bytes, events }: VendorAnswer,
 ): Steps<WholeAnswer> {
-  const undone = events.flatMap((event) => rewriter.apply(event));
-  const answer = foldEvents(undone);
+  const undone = yield* flatMapInSteps(events, (event) => rewriter.apply(event));
+  const answer = yield* foldInSteps(undone);
   requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
   const { asksForSummary } = call.request;
   if (asksForSummary) requireSummary(answer, asksForSummary);

@@ -1,3 +1,4 @@
+import type { Steps } from "../../../base/steps.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent, StartEvent, UsageEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
@@ -7,10 +8,11 @@ import { optionalField } from "../../kernel/fields.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { ownAnswer } from "./answer/own_choice.ts";
+import { tokensInSteps } from "../../kernel/token_logprobs.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
-export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
+export function* decodeAnswer(answer: unknown, quirks: DialectQuirks): Steps<CanonicalEvent[]> {
   // Some vendors wrap their errors in an array.
   const json: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(json)) throw unreadableAnswer("the answer isn't an object");
@@ -24,11 +26,14 @@ export function decodeAnswer(answer: unknown, quirks: DialectQuirks): CanonicalE
   const events: CanonicalEvent[] = [startEvent(json)];
   const nextBlock = { value: 0 };
   for (const [position, index] of choiceIndexes(choices).entries()) {
+    const choice = choices[position]!;
     const reader = new ChoiceReader(index, nextBlock);
-    reader.read(choices[position]!, events);
+    const { content } = asRecord(choice.logprobs);
+    reader.read(choice, events, yield* tokensInSteps(content, "top_logprobs"));
     // A whole answer has ended, even if the server omits the reason.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
     reader.close(events);
+    yield;
   }
   const own = ownAnswer();
   own.add(json);

@@ -4,6 +4,7 @@ import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
+import { finish } from "../../../base/steps.ts";
 
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
 
@@ -12,7 +13,7 @@ function answer(message: unknown, finish: unknown = "stop", more: Record<string,
   return { id: "c1", object: "chat.completion", created: 7, model: "m", choices, usage, ...more };
 }
 
-const decode = (json: unknown) => foldEvents(decodeAnswer(json, {}));
+const decode = (json: unknown) => foldEvents(finish(decodeAnswer(json, {})));
 /** There and back. */
 const round = (json: unknown) => encodeAnswer(decode(json));
 
@@ -64,10 +65,10 @@ Deno.test("tool_calls is absent where there is none, never an empty list", () =>
 });
 
 Deno.test("the fields of the events are the vendor's own", () => {
-  const events = decodeAnswer(
+  const events = finish(decodeAnswer(
     answer({ ...assistant, content: "hi" }, "eos", { service_tier: "flex" }),
     {},
-  );
+  ));
   assert.deepEqual(events, [
     { type: "start", id: "c1", model: "m", created: 7, serviceTier: "flex" },
     { type: "block-start", choice: 0, block: 0, content: { kind: "text" } },
@@ -120,7 +121,7 @@ const errors: [string, unknown, number | undefined][] = [
 ];
 for (const [name, json, status] of errors) {
   Deno.test(`${name} inside a 200 is an error, never an empty success`, () => {
-    const events = decodeAnswer(json, {});
+    const events = finish(decodeAnswer(json, {}));
     const error = events.at(-1);
     if (error?.type !== "error") throw new Error(`no error: ${JSON.stringify(events)}`);
     assert.deepEqual([error.error.message, error.error.status], ["busy", status]);
@@ -130,14 +131,15 @@ for (const [name, json, status] of errors) {
 
 Deno.test("a failed answer has the usage that its vendor reported, before the error", () => {
   for (const json of [answer({ content: "x" }, "error"), { error: busy, usage }]) {
-    const [reported, error] = decodeAnswer(json, {});
+    const [reported, error] = finish(decodeAnswer(json, {}));
     assert.deepEqual(reported, { type: "usage", usage: { input: 3, output: 2, raw: usage } });
     assert.equal(error?.type, "error");
   }
 });
 
 Deno.test("an answer that its server broke off for want of room is an overload", () => {
-  const event = decodeAnswer(answer({ content: "x" }, "insufficient_system_resource"), {}).at(-1);
+  const event = finish(decodeAnswer(answer({ content: "x" }, "insufficient_system_resource"), {}))
+    .at(-1);
   if (event?.type !== "error") throw new Error(`no error: ${JSON.stringify(event)}`);
   const { code, type } = event.error;
   assert.deepEqual([code, type], ["insufficient_system_resource", "overloaded_error"]);
@@ -152,7 +154,7 @@ for (
 ) {
   Deno.test(`${JSON.stringify(json)} is no answer: upstream_invalid_response`, () => {
     assert.throws(
-      () => decodeAnswer(json, {}),
+      () => finish(decodeAnswer(json, {})),
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "upstream_invalid_response",
     );
   });
@@ -185,6 +187,30 @@ Deno.test("an answer without usage names the tier that its estimate is priced by
   const { usage: _, ...bare } = answer({ ...assistant, content: "hi" }, "stop", {
     service_tier: "default",
   });
-  const [start] = decodeAnswer(bare, {});
+  const [start] = finish(decodeAnswer(bare, {}));
   assert.equal(start?.type === "start" && start.serviceTier, "default");
+});
+
+Deno.test("many log-probabilities, and choices, are read in steps, and come out as a short list", () => {
+  const content = Array.from({ length: 2_000 }, (_, at) => ({ ...token, logprob: -at }));
+  const json = answer({ ...assistant, content: "hi" });
+  const choices = [0, 1].map((index) => ({ ...json.choices[0], index, logprobs: { content } }));
+  assert.equal([...decodeAnswer({ ...json, choices }, {})].length, 8);
+  const [first, second] = decode({ ...json, choices }).choices;
+  for (const { logprobs } of [first!, second!]) {
+    assert.deepEqual(logprobs!.map(({ logprob }) => logprob), content.map((one) => one.logprob));
+  }
+});
+
+Deno.test("an answer with more parts or calls than a request may have is refused", () => {
+  const text = { type: "text", text: "a" };
+  const long = (count: number) => [
+    { content: Array(count).fill(text) },
+    { content: [{ type: "thinking", thinking: Array(count).fill(text) }] },
+    { content: null, tool_calls: Array(count).fill(toolCall) },
+  ];
+  for (const message of long(10_000)) assert.ok(decode(answer(message)));
+  for (const message of long(10_001)) {
+    assert.throws(() => decode(answer(message)), { code: "upstream_invalid_response" });
+  }
 });

@@ -4,6 +4,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts"
 import { foldEvents } from "../../kernel/fold.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
+import { finish } from "../../../base/steps.ts";
 
 /**
  * Real answers of real vendors. The folder lies beside the checkout where we build; elsewhere
@@ -121,7 +122,7 @@ for (const { name, text } of recorded(".json")) {
   Deno.test(`recorded answer ${name} keeps its words, calls and counts`, () => {
     const json: unknown = JSON.parse(text);
     const additiveReasoning = isAdditive(name);
-    const answer = foldEvents(decodeAnswer(json, { additiveReasoning }));
+    const answer = foldEvents(finish(decodeAnswer(json, { additiveReasoning })));
     agrees(answer, rawFacts([json]), additiveReasoning);
   });
 }

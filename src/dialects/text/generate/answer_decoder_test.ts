@@ -5,6 +5,7 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
+import { finish } from "../../../base/steps.ts";
 
 Deno.test("STOP after a function call is tool_calls, in a later element too (67)", () => {
   const [whole] = both([
@@ -90,7 +91,7 @@ Deno.test("a blocked prompt is a filtered empty answer; UNSPECIFIED blocks nothi
   const [whole] = both([{ promptFeedback: { blockReason: "SAFETY" } }]);
   assert.deepEqual(whole.choices[0]!.finish, { reason: "content_filter", raw: "SAFETY" });
   const unblocked = { promptFeedback: { blockReason: "BLOCK_REASON_UNSPECIFIED" } };
-  assert.throws(() => decodeAnswer(unblocked), Fault);
+  assert.throws(() => finish(decodeAnswer(unblocked)), Fault);
   assert.equal(stream([unblocked]).complete, false);
 });
 
@@ -99,7 +100,7 @@ Deno.test("an invalid call without content is an error, with content an ordinary
   const thought = { text: "hm", thought: true };
   for (const parts of [[], [thought]]) {
     const element = { candidates: [{ ...candidate(parts, finishReason), finishMessage: "bad" }] };
-    const whole = decodeAnswer(element).at(-1);
+    const whole = finish(decodeAnswer(element)).at(-1);
     assert.equal(whole?.type === "error" && whole.error.type, "upstream_invalid_tool_call");
     const streamed = stream([element]);
     assert.ok(streamed.events.some(({ type }) => type === "error"));
@@ -110,7 +111,7 @@ Deno.test("an invalid call without content is an error, with content an ordinary
 });
 
 Deno.test("a malformed response without content is not an invalid call", () => {
-  const whole = decodeAnswer({ candidates: [candidate([], "MALFORMED_RESPONSE")] }).at(-1);
+  const whole = finish(decodeAnswer({ candidates: [candidate([], "MALFORMED_RESPONSE")] })).at(-1);
   assert.equal(whole?.type === "error" && whole.error.type, "upstream_invalid_response");
 });
 
@@ -193,7 +194,7 @@ Deno.test("sources named before the end are kept, offsets in UTF-16 units (77)",
 Deno.test("a stream that came as one array is its elements (78)", () => {
   const text = '[{"candidates":[{"content":{"parts":[{"text":"a},{\\"b"}]}}]}\r\n,\r\n' +
     '{"candidates":[{"content":{"parts":[{"text":"c"}]},"finishReason":"STOP"}]}]';
-  const [choice] = foldEvents(decodeAnswer(JSON.parse(text))).choices;
+  const [choice] = foldEvents(finish(decodeAnswer(JSON.parse(text)))).choices;
   assert.equal(choice!.parts[0]!.text, 'a},{"bc');
 });
 
@@ -212,7 +213,7 @@ Deno.test("candidates are kept apart, each with its own ending (80)", () => {
 
 Deno.test("an answer with a candidate that can't be read fails, streamed as whole", () => {
   const element = { candidates: [candidate([{ text: "a" }], "STOP"), null] };
-  assert.throws(() => decodeAnswer(element), Fault);
+  assert.throws(() => finish(decodeAnswer(element)), Fault);
   assert.equal(stream([element]).complete, false);
   assert.ok(stream([element]).events.some(({ type }) => type === "error"));
 });
@@ -285,14 +286,14 @@ Deno.test("media are blocks; what only this vendor can say is a vendor block", (
 Deno.test("errors in place of an answer, wrapped in an array too (119)", () => {
   const error = { error: { code: 503, message: "busy", status: "UNAVAILABLE" } };
   for (const body of [error, [error]]) {
-    const [event] = decodeAnswer(body);
+    const [event] = finish(decodeAnswer(body));
     assert.equal(event?.type === "error" && event.error.status, 503);
     const streamed = stream([{ candidates: [candidate([{ text: "a" }], "STOP")] }, body]);
     assert.ok(streamed.events.some(({ type }) => type === "error"));
     assert.equal(streamed.complete, false);
   }
   for (const body of ["x", null, {}, { candidates: [] }]) {
-    assert.throws(() => decodeAnswer(body), Fault);
+    assert.throws(() => finish(decodeAnswer(body)), Fault);
   }
   assert.equal(stream(["not json"]).complete, false);
 });
@@ -333,6 +334,6 @@ function both(elements: unknown[]): [ReturnType<typeof foldEvents>, CanonicalEve
   const streamed = stream(elements);
   assert.equal(streamed.complete, true);
   const whole = foldEvents(streamed.events);
-  assert.deepEqual(foldEvents(decodeAnswer(elements)), whole);
+  assert.deepEqual(foldEvents(finish(decodeAnswer(elements))), whole);
   return [whole, streamed.events];
 }

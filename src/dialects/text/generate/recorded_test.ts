@@ -5,6 +5,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts"
 import { foldEvents } from "../../kernel/fold.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { generate } from "./mod.ts";
+import { finish } from "../../../base/steps.ts";
 
 const folder = new URL("../../../../../shared/recorded/generate/", import.meta.url);
 
@@ -13,7 +14,7 @@ for (const name of recordings()) {
   if (name.endsWith(".json")) {
     Deno.test(`recorded answer ${name} keeps text, arguments and usage`, () => {
       const json: unknown = JSON.parse(text);
-      const events = generate.decodeAnswer(json, {});
+      const events = finish(generate.decodeAnswer(json, {}));
       if (isRecord(json) && json.error) {
         const [event] = events;
         assert.equal(event?.type === "error" && event.error.status, 429);
@@ -22,7 +23,7 @@ for (const name of recordings()) {
       }
       conserved(foldEvents(events), [json]);
       const again = generate.encodeAnswer(foldEvents(events));
-      conserved(foldEvents(generate.decodeAnswer(again, {})), [json]);
+      conserved(foldEvents(finish(generate.decodeAnswer(again, {}))), [json]);
     });
   } else {
     Deno.test(`recorded stream ${name} keeps text, arguments and usage, however it is cut`, () => {

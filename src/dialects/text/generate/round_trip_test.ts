@@ -19,7 +19,7 @@ const rounds = 300;
 Deno.test("answers survive as whole answers and as streams", () => {
   for (let seed = 1; seed <= rounds; seed++) {
     const answer = someAnswer(new Dice(seed));
-    const whole = foldEvents(generate.decodeAnswer(generate.encodeAnswer(answer), {}));
+    const whole = foldEvents(finish(generate.decodeAnswer(generate.encodeAnswer(answer), {})));
     assert.deepEqual(bare(whole), bare(answer), `whole, seed ${seed}`);
     const streamed = decodeStream(encodeStream(eventsOf(answer, new Dice(seed))));
     assert.equal(streamed.complete, true, `seed ${seed}`);

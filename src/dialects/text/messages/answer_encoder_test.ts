@@ -146,14 +146,14 @@ Deno.test("calls without an id get one, each its own; vendor blocks of others st
 });
 
 Deno.test("an error in a 200 is an error event; what is no message is a fault", () => {
-  const [event] = messages.decodeAnswer(
+  const [event] = finish(messages.decodeAnswer(
     { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
     {},
-  );
+  ));
   assert.equal(event?.type === "error" && event.error.type, "overloaded_error");
   for (const json of [null, "x", {}, { content: "text" }]) {
     assert.throws(
-      () => messages.decodeAnswer(json, {}),
+      () => finish(messages.decodeAnswer(json, {})),
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "upstream_invalid_response",
     );
   }

@@ -7,6 +7,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts"
 import { foldEvents } from "../../kernel/fold.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { messages } from "./mod.ts";
+import { finish } from "../../../base/steps.ts";
 
 type Json = Record<string, unknown>;
 
@@ -76,11 +77,11 @@ function checkWhole(json: Json): void {
     if (block.type === "thinking") said.thinking += block.thinking;
     if (block.type === "tool_use") said.calls.push([block.id, block.name, block.input]);
   }
-  const answer = foldEvents(messages.decodeAnswer(json, {}));
+  const answer = foldEvents(finish(messages.decodeAnswer(json, {})));
   assert.deepEqual(saidBy(answer), said);
   checkUsage(answer, json.usage as Json);
   const again = messages.encodeAnswer(answer, context);
-  assert.deepEqual(plain(foldEvents(messages.decodeAnswer(again, {}))), plain(answer));
+  assert.deepEqual(plain(foldEvents(finish(messages.decodeAnswer(again, {})))), plain(answer));
 }
 
 function checkStream(payloads: readonly Json[]): void {

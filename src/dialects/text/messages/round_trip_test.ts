@@ -70,9 +70,9 @@ Deno.test("300 made-up answers survive as a whole, and stream and whole agree", 
   for (let seed = 1; seed <= 300; seed++) {
     const answer = foldEvents(new MessagesSamples(seed).answer());
     const whole = messages.encodeAnswer(answer, context);
-    const back = foldEvents(messages.decodeAnswer(whole, {}));
+    const back = foldEvents(finish(messages.decodeAnswer(whole, {})));
     assert.deepEqual(plain(back), plain(answer), `seed ${seed}`);
-    const recorded = foldEvents(messages.decodeAnswer(messages.encodeAnswer(answer), {}));
+    const recorded = foldEvents(finish(messages.decodeAnswer(messages.encodeAnswer(answer), {})));
     assert.deepEqual(plain(recorded), plain(answer), `seed ${seed}`);
   }
 });

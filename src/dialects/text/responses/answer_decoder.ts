@@ -1,4 +1,5 @@
 import { pushAll } from "../../../base/lists.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
@@ -9,7 +10,7 @@ import { OutputReader } from "./answer/output_reader.ts";
 import { endingEvents, isFailed, startEvent } from "./answer/response_reader.ts";
 import { readUsage } from "./usage.ts";
 
-export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
+export function* decodeAnswer(json: unknown, quirks: DialectQuirks): Steps<CanonicalEvent[]> {
   if (!isRecord(json)) throw unreadableAnswer("the answer isn't an object");
   if (isFailed(json) || carriesError(json)) {
     const error = readFailure(carriesError(json) ? json : { error: {} });
@@ -22,7 +23,7 @@ export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEve
   }
   const reader = new OutputReader();
   const events: CanonicalEvent[] = [startEvent(json)];
-  reader.finishAll(json.output, events);
+  yield* reader.finishInSteps(json.output, events);
   pushAll(events, endingEvents(json, reader, quirks));
   return events;
 }

@@ -5,6 +5,7 @@ import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { contextOf } from "../../../../tests/support/responses_fixtures.ts";
 import { checkResponseObject } from "../../../../tests/support/grammar/responses_object.ts";
+import { finish } from "../../../base/steps.ts";
 
 const message = (text: string, id = "msg_1") => ({
   id,
@@ -19,7 +20,7 @@ function response(fields: Record<string, unknown>) {
 }
 
 function decode(json: unknown) {
-  return foldEvents(decodeAnswer(json, {}));
+  return foldEvents(finish(decodeAnswer(json, {})));
 }
 
 function answer(fields: Partial<CanonicalAnswer["choices"][number]>): CanonicalAnswer {
@@ -54,20 +55,22 @@ Deno.test("failures in a 200 are errors", () => {
       { object: "error", message: "out of memory", code: 500 },
     ]
   ) {
-    const [event, ...rest] = decodeAnswer(json, {});
+    const [event, ...rest] = finish(decodeAnswer(json, {}));
     assert.equal(event!.type, "error");
     assert.deepEqual(rest, []);
   }
-  const [open] = decodeAnswer({ object: "error", message: "out of memory", code: 500 }, {});
+  const [open] = finish(decodeAnswer({ object: "error", message: "out of memory", code: 500 }, {}));
   assert.equal(open?.type === "error" ? open.error.message : undefined, "out of memory");
-  const [failed] = decodeAnswer({ error: { code: "rate_limit_exceeded", message: "x" } }, {});
+  const [failed] = finish(
+    decodeAnswer({ error: { code: "rate_limit_exceeded", message: "x" } }, {}),
+  );
   assert.equal(failed?.type === "error" ? failed.error.status : undefined, 429);
 });
 
 Deno.test("a failed response has the usage that its vendor reported, before the error", () => {
   const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
   for (const fields of [{ status: "failed", error: { message: "x" } }, { status: "cancelled" }]) {
-    const [reported, error] = decodeAnswer(response({ ...fields, usage }), {});
+    const [reported, error] = finish(decodeAnswer(response({ ...fields, usage }), {}));
     assert.deepEqual(reported, { type: "usage", usage: { input: 3, output: 2, raw: usage } });
     assert.equal(error?.type, "error");
   }
@@ -75,7 +78,7 @@ Deno.test("a failed response has the usage that its vendor reported, before the 
 
 Deno.test("anything but a response is refused", () => {
   for (const json of [null, "x", [], {}, { choices: [] }]) {
-    assert.throws(() => decodeAnswer(json, {}), { code: "upstream_invalid_response" });
+    assert.throws(() => finish(decodeAnswer(json, {})), { code: "upstream_invalid_response" });
   }
 });
 
@@ -240,4 +243,30 @@ Deno.test("a folded answer is written under the vendor's own id, the same each t
   const written = encodeAnswer(cut) as Record<string, unknown>;
   assert.equal(written.status, "incomplete");
   assert.equal(written.usage, null);
+});
+
+Deno.test("many log-probabilities are read in steps, with the text, the sources and the end as ever", () => {
+  const logprobs = Array.from({ length: 2_000 }, (_, at) => (
+    { token: "a", logprob: -at, bytes: [97], top_logprobs: [] }
+  ));
+  const item = message("hi");
+  const annotations = [{
+    type: "url_citation",
+    url: "u",
+    title: "t",
+    start_index: 0,
+    end_index: 2,
+  }];
+  const json = (list: unknown[]) =>
+    response({
+      output: [{ ...item, content: [{ ...item.content[0], annotations, logprobs: list }] }],
+    });
+  assert.equal([...decodeAnswer(json(logprobs), {})].length, 5);
+  const [few] = decode(json(logprobs.slice(0, 1))).choices;
+  const [many] = decode(json(logprobs)).choices;
+  assert.deepEqual({ ...many, logprobs: many!.logprobs!.slice(0, 1) }, few);
+  assert.deepEqual(
+    many!.logprobs!.map(({ logprob }) => logprob),
+    logprobs.map((one) => one.logprob),
+  );
 });

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { foldEvents } from "../../kernel/fold.ts";
 import { writeSummary } from "./conversation/summary.ts";
 import { responses } from "./mod.ts";
+import { finish } from "../../../base/steps.ts";
 
 const { withoutRepeated, decodeAnswer } = responses.compaction!;
 
@@ -25,7 +26,7 @@ Deno.test("a record of a compacted conversation has its summary, and of other it
     ${summary}, {}, "odd"], "usage": {"input_tokens": 12345678901234567890}}`,
   );
   assert.equal(withoutRepeated!(recorded), recorded);
-  const { choices } = foldEvents(decodeAnswer(JSON.parse(recorded), {}));
+  const { choices } = foldEvents(finish(decodeAnswer(JSON.parse(recorded), {})));
   const texts = choices[0]!.parts.filter(({ kind }) => kind === "text");
   assert.deepEqual(texts.map((part) => part.kind === "text" && part.text), ["So far."]);
 });

@@ -14,6 +14,7 @@ import {
 import { readEnvelope } from "./conversation/envelope.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { responsesEvents } from "../../../../tests/support/grammar/events.ts";
+import { finish } from "../../../base/steps.ts";
 
 /** Recorded real answers lie beside a developer's checkout; elsewhere these tests are left out. */
 const folder = new URL("../../../../../shared/recorded/responses/", import.meta.url);
@@ -89,7 +90,7 @@ function checkUsage(answer: CanonicalAnswer, response: JsonRecord): void {
 for (const file of files.filter((one) => one.endsWith(".json"))) {
   Deno.test(`recorded whole answer is decoded and written again: ${file}`, () => {
     const json = JSON.parse(textOf(file)) as JsonRecord;
-    const events = decodeAnswer(json, {});
+    const events = finish(decodeAnswer(json, {}));
     if (isRecord(json.error)) {
       assert.deepEqual(events.map((event) => event.type), ["error"]);
       return;
@@ -100,7 +101,7 @@ for (const file of files.filter((one) => one.endsWith(".json"))) {
     checkStructure(events);
     const { usage: _, ...again } = saidBy(
       foldEvents(
-        decodeAnswer(JSON.parse(JSON.stringify(encodeAnswer(answer, sealedContext()))), {}),
+        finish(decodeAnswer(JSON.parse(JSON.stringify(encodeAnswer(answer, sealedContext()))), {})),
       ),
     );
     const { usage: __, ...expected } = expectedOf(json);

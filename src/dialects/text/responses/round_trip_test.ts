@@ -326,7 +326,7 @@ Deno.test("a whole answer says the same as its stream", () => {
     const whole = JSON.parse(
       JSON.stringify(encodeAnswer(foldEvents(events), sealedContext())),
     ) as unknown;
-    const answer = foldEvents(decodeAnswer(whole, {}));
+    const answer = foldEvents(finish(decodeAnswer(whole, {})));
     assert.deepEqual(essence(answer), essence(foldEvents(events)), `seed ${seed}`);
     const { answer: streamed } = decodeStream(
       responsesEvents(encodeStream(events, sealedContext())),

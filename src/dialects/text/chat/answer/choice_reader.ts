@@ -3,6 +3,7 @@ import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts"
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { readTokens } from "../../../kernel/token_logprobs.ts";
+import { choiceList } from "../../../kernel/choices.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
 import type { OwnMembers } from "../../../kernel/own_fields.ts";
@@ -47,16 +48,18 @@ export class ChoiceReader {
     this.#blocks = new BlockEvents(choice, nextBlock);
   }
 
-  /** Reads one entry of a chunk's `choices`. */
-  read(choice: JsonRecord, events: CanonicalEvent[]): void {
+  /** Reads one entry of a chunk's `choices`; `tokens` are its log-probabilities. */
+  read(
+    choice: JsonRecord,
+    events: CanonicalEvent[],
+    tokens = readTokens(asRecord(choice.logprobs).content, "top_logprobs"),
+  ): void {
     const eventsBefore = events.length;
     const delta = isRecord(choice.delta) ? choice.delta : asRecord(choice.message);
     this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
-    let logprobs = choice.logprobs
-      ? readTokens(asRecord(choice.logprobs).content, "top_logprobs")
-      : undefined;
+    let logprobs = tokens;
     if (typeof delta.content === "string") {
       const isMore = this.#open?.kind === "text" && logprobs && logprobs.length > 0;
       if (delta.content !== "" || isMore) this.#text("text", delta.content, events, logprobs);
@@ -69,11 +72,10 @@ export class ChoiceReader {
     this.#extras(delta, events);
     const refusal = asString(delta.refusal);
     if (refusal) this.#text("refusal", refusal, events);
-    if (Array.isArray(delta.tool_calls)) {
-      const alone = delta.tool_calls.length === 1;
-      for (const [position, call] of delta.tool_calls.entries()) {
-        if (isRecord(call)) this.#toolCall(call, alone ? undefined : position, events);
-      }
+    const calls = choiceList(delta.tool_calls, "tool calls");
+    for (const [position, call] of calls.entries()) {
+      const among = calls.length === 1 ? undefined : position;
+      if (isRecord(call)) this.#toolCall(call, among, events);
     }
     if (isRecord(delta.function_call)) {
       this.#toolCall({ index: 0, function: delta.function_call }, 0, events);
@@ -231,9 +233,10 @@ function argumentText(value: unknown): string {
 function contentPieces(
   content: unknown,
 ): { kind: "text" | "reasoning" | "refusal"; text: string }[] {
-  if (!Array.isArray(content)) return [];
-  return content.filter(isRecord).flatMap((part) => {
-    const thinking = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }];
+  return choiceList(content, "parts").filter(isRecord).flatMap((part) => {
+    const thinking = Array.isArray(part.thinking)
+      ? choiceList(part.thinking, "parts")
+      : [{ text: part.thinking }];
     const pieces = [
       ...thinking.filter(isRecord).map(({ text }) => ({ kind: "reasoning" as const, text })),
       { kind: "text" as const, text: part.text },

@@ -4,13 +4,14 @@ import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { decodeAnswer } from "../answer_decoder.ts";
 import { encodeAnswer } from "../answer_encoder.ts";
 import { ChoiceReader } from "./choice_reader.ts";
+import { finish } from "../../../../base/steps.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 
 /** The folded parts of an answer with this message. */
 function partsOf(message: Record<string, unknown>) {
   const json = { id: "c", choices: [{ index: 0, message, finish_reason: "stop" }] };
-  return foldEvents(decodeAnswer(json, {})).choices[0]!.parts;
+  return foldEvents(finish(decodeAnswer(json, {}))).choices[0]!.parts;
 }
 
 Deno.test("sources named beside the text belong to it", () => {
@@ -67,7 +68,10 @@ Deno.test("a streamed answer's sound is recorded with its transcript, as a whole
 });
 
 Deno.test("a status of 200 without any choice is not an answer", () => {
-  assert.throws(() => decodeAnswer({ id: "c", choices: [] }, {}), /could not be understood/);
+  assert.throws(
+    () => finish(decodeAnswer({ id: "c", choices: [] }, {})),
+    /could not be understood/,
+  );
 });
 
 Deno.test("reasoning entries of an unknown type stay apart, whatever its name", () => {
@@ -84,7 +88,7 @@ Deno.test("reasoning entries of an unknown type stay apart, whatever its name", 
 Deno.test("reasoning entries of a whole answer are not joined", () => {
   const reasoning_details = ["a", "b"].map((text) => ({ type: "reasoning.text", text }));
   const message = { role: "assistant", content: "hi", reasoning_details };
-  const events = decodeAnswer({ choices: [{ index: 0, message }] }, {});
+  const events = finish(decodeAnswer({ choices: [{ index: 0, message }] }, {}));
   assert.deepEqual(recordedReasoning(events), reasoning_details);
 });
 

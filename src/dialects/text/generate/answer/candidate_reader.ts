@@ -1,9 +1,10 @@
 import { BlockEvents } from "../../../kernel/block_events.ts";
 import type { CanonicalEvent, SearchWork, TokenLogprob } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { invalidCode, readFinishReason } from "../finish_reason.ts";
 import { readCitations, readSearch } from "./grounding.ts";
+import { choiceList } from "../../../kernel/choices.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { OwnCandidate } from "./own_candidate.ts";
 import { PartialArgs } from "./partial_args.ts";
@@ -65,7 +66,7 @@ export class CandidateReader {
     }
     this.#search = readSearch(candidate) ?? this.#search;
     this.#own.add(candidate);
-    const parts = recordsIn(asRecord(candidate.content).parts);
+    const parts = choiceList(asRecord(candidate.content).parts, "parts").filter(isRecord);
     let logprobs = readLogprobs(candidate.logprobsResult);
     for (const part of parts) {
       const isText = typeof part.text === "string" && part.text !== "" && part.thought !== true;

@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { OwnMembers } from "../../../kernel/own_fields.ts";
@@ -27,6 +28,11 @@ export class AnswerReader {
    * id.
    */
   start(message: JsonRecord, events: CanonicalEvent[]): boolean {
+    return finish(this.startInSteps(message, events));
+  }
+
+  /** The same, with a step for each block of a whole answer. */
+  *startInSteps(message: JsonRecord, events: CanonicalEvent[]): Steps<boolean> {
     const id = asString(message.id);
     if (this.#started) return id === this.#id;
     this.#started = true;
@@ -34,7 +40,10 @@ export class AnswerReader {
     this.own.add(message);
     events.push({ type: "start", id, model: asString(message.model), created: undefined });
     if (Array.isArray(message.content)) {
-      for (const block of message.content) this.blocks.whole(block, events);
+      for (const block of message.content) {
+        this.blocks.whole(block, events);
+        yield;
+      }
     }
     const reason = asString(message.stop_reason);
     this.usage(message.usage, events, reason === undefined);

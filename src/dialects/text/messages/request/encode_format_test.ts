@@ -192,12 +192,12 @@ Deno.test("a call of the caller's tool stays one where JSON is emulated, however
     )),
   ];
   const rewriter = new ResponseRewriter(emulations, () => "minted");
-  const events = messages.decodeAnswer({
+  const events = finish(messages.decodeAnswer({
     id: "m",
     content,
     stop_reason: "tool_use",
     usage: { input_tokens: 1, output_tokens: 1 },
-  }, {});
+  }, {}));
   const [choice] = foldEvents(events.flatMap((event) => rewriter.apply(event))).choices;
   assert.deepEqual(
     choice?.parts.map((part) => [part.kind, "name" in part ? part.name : part.text]),
@@ -220,10 +220,10 @@ Deno.test("an emulated JSON answer ends as text with stop, one in words is not l
   const { emulations } = encode({ type: "object", additionalProperties: true });
   const answer = (content: Json[], reason: string) => {
     const rewriter = new ResponseRewriter(emulations, () => "minted");
-    const events: CanonicalEvent[] = messages.decodeAnswer(
+    const events: CanonicalEvent[] = finish(messages.decodeAnswer(
       { id: "m", content, stop_reason: reason, usage: { input_tokens: 1, output_tokens: 1 } },
       {},
-    );
+    ));
     return foldEvents(events.flatMap((event) => rewriter.apply(event))).choices[0];
   };
   const input = { a: 1 };

@@ -1,6 +1,8 @@
 import { shortKey } from "../../../../base/hash.ts";
+import type { Steps } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { logprobSlices } from "../../../kernel/token_logprobs.ts";
 import { isSearchOfX } from "../request/offered_tools.ts";
 import { Blocks } from "./blocks.ts";
 import { type ItemReader, itemReader } from "./item_reader.ts";
@@ -51,18 +53,34 @@ export class OutputReader {
     this.#find(type, item.id, event, item).finish(item, events);
   }
 
-  /**
-   * Reads the whole output, from the terminal event or a whole answer, and closes the open items.
-   */
+  /** Reads the whole output, from the terminal event, and closes the open items. */
   finishAll(output: unknown, events: CanonicalEvent[]): void {
-    if (Array.isArray(output)) {
-      for (const [index, item] of output.entries()) {
-        // A compacted conversation begins with the user's own messages.
-        if (!isRecord(item) || item.role === "user") continue;
-        this.finish(item, { output_index: index }, events);
-      }
+    for (const [item, position] of itemsIn(output)) this.finish(item, position, events);
+    this.close(events);
+  }
+
+  /** The same for a whole answer, of which nothing has been read. */
+  *finishInSteps(output: unknown, events: CanonicalEvent[]): Steps<void> {
+    for (const [item, position] of itemsIn(output)) {
+      yield* this.#readTokens(item, position, events);
+      this.finish(item, position, events);
+      yield;
     }
     this.close(events);
+  }
+
+  /** Reads the text of a message with many log-probabilities like the deltas of a stream. */
+  *#readTokens(item: JsonRecord, position: JsonRecord, events: CanonicalEvent[]): Steps<void> {
+    const isMessage = item.type === "message" && Array.isArray(item.content);
+    const [part, ...others] = isMessage ? item.content as unknown[] : [];
+    if (!isRecord(part) || others.length > 0) return;
+    const slices = logprobSlices(part.logprobs);
+    if (slices.length === 1) return;
+    const delta = { ...position, item_id: item.id, type: "response.output_text.delta" };
+    for (const [nth, logprobs] of slices.entries()) {
+      this.piece("message", { ...delta, delta: nth === 0 ? part.text : "", logprobs }, events);
+      yield;
+    }
   }
 
   /** Closes the open items. */
@@ -91,6 +109,15 @@ export class OutputReader {
     if (index !== undefined) this.#byIndex.set(index, made);
     return made.reader;
   }
+}
+
+/** The items of a whole output, each with its position as in an event of its own. */
+function itemsIn(output: unknown): [item: JsonRecord, position: JsonRecord][] {
+  if (!Array.isArray(output)) return [];
+  return output.flatMap((item: unknown, index): [JsonRecord, JsonRecord][] =>
+    // A compacted conversation begins with the user's own messages.
+    !isRecord(item) || item.role === "user" ? [] : [[item, { output_index: index }]]
+  );
 }
 
 /** Whether this is a call of the caller's tool. */

@@ -198,6 +198,6 @@ Deno.test("a stream that breaks has no item", () => {
 
 Deno.test("a record of a summary is read as its text", () => {
   const [, whole] = both("text", "stop");
-  const [choice] = foldEvents(decodeAnswer(whole, {})).choices;
+  const [choice] = foldEvents(finish(decodeAnswer(whole, {}))).choices;
   assert.deepEqual(choice!.parts, [{ kind: "text", text: "So far." }]);
 });
