@@ -51,6 +51,7 @@ export function* parseMultipart(body: Uint8Array, boundary: string): Steps<FormP
     const head = bytes.toString("utf8", headStart, Math.max(headStart, headEnd));
     parts.push(partOf(head, body, start, Math.max(start, end)));
     at = end + delimiter.length;
+    yield;
   }
   return parts;
 }

@@ -182,6 +182,7 @@ export function* repeatText(sent: SentRequest): Steps<string> {
   const parts: (string | null)[][] = [];
   for (const { name, filename = null, contentType = null, content } of sent.form.parts) {
     parts.push([name, filename, contentType, yield* sha256Steps(content)]);
+    yield;
   }
   return JSON.stringify(parts);
 }

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { FormPart } from "../../base/multipart.ts";
 import { finish } from "../../base/steps.ts";
-import { formFields, recordSteps, recordText } from "./operation_request.ts";
+import { formFields, recordSteps, recordText, repeatText } from "./operation_request.ts";
 
 function part(name: string, text: string): FormPart {
   const content = new TextEncoder().encode(text);
@@ -27,11 +27,12 @@ Deno.test("a form's texts and its data addresses each have a limit", () => {
   }
 });
 
-Deno.test("the record of a form with many files is written in steps", () => {
+Deno.test("the record and the fingerprint of a form with many files are made in steps", () => {
   const file = (at: number) => ({ ...part("image[]", "x".repeat(50_000)), filename: `${at}.png` });
   const parts = [part("model", "m"), ...Array.from({ length: 250 }, (_, at) => file(at))];
   const request = { sent: { form: { bytes: new Uint8Array(), contentType: "", parts } } };
   assert.ok([...recordSteps(request)].length >= 251);
+  assert.ok([...repeatText(request.sent)].length >= 251);
   const images = JSON.parse(recordText(request))["image[]"] as { filename: string }[];
   assert.deepEqual(
     images.map(({ filename }) => filename),
