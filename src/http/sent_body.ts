@@ -47,13 +47,48 @@ export interface BodyHold {
   hasCallerLeft?: boolean;
 }
 
+interface BodyLimits {
+  maxBodyBytes: number;
+  bodies: ByteGate;
+  heavy: HeavyBodies;
+}
+
 export async function readSent(
   request: UnreadRequest,
   contract: Pick<Contract, "body" | "form">,
-  { maxBodyBytes, bodies, heavy }: { maxBodyBytes: number; bodies: ByteGate; heavy: HeavyBodies },
-  { room, who }: { room: BodyHold; who: string },
+  limits: BodyLimits,
+  caller: { room: BodyHold; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
+  try {
+    return await readBody(request, contract, limits, caller);
+  } catch (thrown) {
+    throw thrown instanceof UnreadableBody && isCompressed(request) ? compressed(thrown) : thrown;
+  }
+}
+
+/** The bytes are not those of the format that the endpoint takes. */
+class UnreadableBody extends Fault {}
+
+/** A label alone does no harm: some proxies decompress a body and leave the header. */
+function isCompressed(request: UnreadRequest): boolean {
+  const coding = request.header("content-encoding")?.trim().toLowerCase();
+  return coding !== undefined && coding !== "" && coding !== "identity";
+}
+
+function compressed({ code }: UnreadableBody): Fault {
+  return new Fault(code, {
+    param: "Content-Encoding",
+    message: "Content-Encoding: expected a body that isn't compressed.",
+  });
+}
+
+async function readBody(
+  request: UnreadRequest,
+  contract: Pick<Contract, "body" | "form">,
+  { maxBodyBytes, bodies, heavy }: BodyLimits,
+  { room, who }: { room: BodyHold; who: string },
+): Promise<SentBody> {
   const reading = new ReservedReading(request, bodies, room, who);
   const contentType = request.header("content-type");
   const boundary = boundaryOf(contentType);
@@ -161,7 +196,7 @@ function* readForm(bytes: Uint8Array, contentType: string, boundary: string): St
     return { bytes, contentType, parts: yield* parseMultipart(bytes, boundary) };
   } catch (thrown) {
     if (!(thrown instanceof MultipartError)) throw thrown;
-    throw new Fault("invalid_request", {
+    throw new UnreadableBody("invalid_request", {
       message: `The request body is not valid multipart/form-data: ${thrown.message}.`,
     });
   }
@@ -253,7 +288,7 @@ function decoded(decode: () => string): string {
   try {
     return decode();
   } catch {
-    throw new Fault("invalid_json", {
+    throw new UnreadableBody("invalid_json", {
       message: "The request body is not valid UTF-8; expected JSON text that isn't compressed.",
     });
   }

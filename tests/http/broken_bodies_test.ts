@@ -1,5 +1,7 @@
 /** Bodies that break off are their callers' affair: no error in the log, and no 5xx is counted. */
 import assert from "@std/assert";
+import { Buffer } from "node:buffer";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { dial, pause } from "../support/raw_connection.ts";
 import { shared, startTestService } from "../support/service.ts";
 
@@ -54,4 +56,46 @@ for (const [path, type] of Object.entries(endpoints)) {
     }
     assert.deepEqual(await failures(rounds * Object.keys(bodies).length, path), []);
   });
+}
+
+Deno.test("a compressed body is refused by its header's name, and one that is only labelled is read", async () => {
+  const { key } = await service().createKey();
+  const form = new TextEncoder().encode(
+    '--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nm\r\n--x--\r\n',
+  );
+  const json = new TextEncoder().encode("{}");
+  const compress = { gzip: gzipSync, br: brotliCompressSync, deflate: deflateSync };
+  for (const [path, type] of Object.entries(endpoints)) {
+    const plain = type === "application/json" ? json : form;
+    const post = async (coding: string, body: Uint8Array<ArrayBuffer>) => {
+      const headers = {
+        "authorization": `Bearer ${key}`,
+        "content-type": type,
+        "content-encoding": coding,
+      };
+      const answer = await fetch(service().baseUrl + path, { method: "POST", headers, body });
+      const { error } = await answer.json();
+      return { status: answer.status, message: error.message as string };
+    };
+    for (const [coding, act] of Object.entries(compress)) {
+      const packed = new Uint8Array(act(Buffer.concat([plain, plain])));
+      // What happens to be text is read as such.
+      if (isText(packed) && plain === json) continue;
+      const told = await post(coding, packed);
+      const message = "Content-Encoding: expected a body that isn't compressed.";
+      assert.deepEqual(told, { status: 400, message }, `${coding} to ${path}`);
+    }
+    for (const coding of ["gzip", "identity"]) {
+      assert.doesNotMatch((await post(coding, plain)).message, /Content-Encoding/);
+    }
+  }
+});
+
+function isText(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
 }
