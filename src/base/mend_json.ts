@@ -88,7 +88,8 @@ export function wholeMembers(text: string): unknown {
 
 /** Texts nested deeper than this are not conversations, and are not completed. */
 const maxDepth = 200;
-const maxTries = 24;
+/** Completions that are tried for each text. */
+export const maxTries = 24;
 
 interface Open {
   /** The closing bracket. */

@@ -21,7 +21,7 @@ import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_cal
 import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";
-import { lastObject, triedCompletions, wholeMembers } from "../base/mend_json.ts";
+import { lastObject, maxTries, triedCompletions, wholeMembers } from "../base/mend_json.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { readRawUsage } from "../repricing/stored_usage.ts";
 
@@ -77,7 +77,8 @@ async function wholeAnswer(
     // The vendor charges for it even if the caller can't get it.
     if (!arriving.isMetered) {
       const { bytes = new Uint8Array() } = arriving;
-      const step = stepFor(bytes.length, exchange.vendorCall.caller);
+      // Each way to complete it parses it once.
+      const step = stepFor(maxTries * bytes.length, exchange.vendorCall.caller);
       const metering = meterUnread(exchange.call.meter, bytes, { dialect, quirks });
       await step.inSteps(() => metering);
     }

@@ -28,9 +28,13 @@ export function refuseManyChoices({ length }: readonly unknown[]): void {
  * Returns a list in one choice, `what` it holds; empty for any other value. Throws
  * `upstream_invalid_response` for a longer one than real answers have, since it is read at once.
  */
-export function choiceList(value: unknown, what: string): readonly unknown[] {
+export function choiceList(
+  value: unknown,
+  what: string,
+  most: number = maxListed,
+): readonly unknown[] {
   if (!Array.isArray(value)) return [];
-  if (value.length > maxListed) throw unreadableAnswer(`more than ${maxListed} ${what}`);
+  if (value.length > most) throw unreadableAnswer(`a choice with more than ${most} ${what}`);
   return value;
 }
 

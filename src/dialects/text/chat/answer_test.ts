@@ -202,12 +202,15 @@ Deno.test("many log-probabilities, and choices, are read in steps, and come out 
   }
 });
 
-Deno.test("an answer with more parts or calls than a request may have is refused", () => {
+Deno.test("an answer with more parts, calls, images or sources than any has is refused", () => {
   const text = { type: "text", text: "a" };
   const long = (count: number) => [
     { content: Array(count).fill(text) },
     { content: [{ type: "thinking", thinking: Array(count).fill(text) }] },
     { content: null, tool_calls: Array(count).fill(toolCall) },
+    { content: "a", images: Array(count).fill({}) },
+    { content: "a", reasoning_details: Array(count).fill({}) },
+    { content: "a", annotations: [...Array(10_000), ...Array(count)].fill({}) },
   ];
   for (const message of long(10_000)) assert.ok(decode(answer(message)));
   for (const message of long(10_001)) {

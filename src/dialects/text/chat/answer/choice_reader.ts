@@ -252,7 +252,7 @@ function contentPieces(
 function reasoningText(delta: JsonRecord): string | undefined {
   const plain = asString(delta.reasoning_content) ?? asString(delta.reasoning);
   if (plain || !Array.isArray(delta.reasoning_details)) return plain;
-  const texts = delta.reasoning_details.map((detail: unknown) =>
+  const texts = choiceList(delta.reasoning_details, "pieces of reasoning").map((detail) =>
     isRecord(detail) ? asString(detail.text) ?? asString(detail.summary) ?? "" : ""
   );
   return asString(texts.join(""));

@@ -1,3 +1,5 @@
+import { choiceList } from "../../../kernel/choices.ts";
+import { maxCitations } from "../../../kernel/fold.ts";
 import type { BlockKind, Citation } from "../../../kernel/canonical.ts";
 import { asRecord, asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { mediaSource } from "../../../kernel/media_source.ts";
@@ -9,8 +11,8 @@ import type { TextUnits } from "../../../kernel/text_units.ts";
  * `from`.
  */
 export function readCitations(delta: JsonRecord, text: TextUnits, from: number): Citation[] {
-  if (!Array.isArray(delta.annotations)) return [];
-  return delta.annotations.flatMap((annotation: unknown): Citation[] => {
+  const annotations = choiceList(delta.annotations, "sources", maxCitations);
+  return annotations.flatMap((annotation): Citation[] => {
     const cited = asRecord(asRecord(annotation).url_citation);
     const url = asString(cited.url);
     if (url === undefined) return [];
@@ -59,8 +61,7 @@ type Media = BlockKind & { kind: "media" };
 
 /** Images in a message or delta: OpenRouter's extension. */
 export function readImages(delta: JsonRecord): { content: Media; data: string }[] {
-  if (!Array.isArray(delta.images)) return [];
-  return delta.images.flatMap((image: unknown) => {
+  return choiceList(delta.images, "images").flatMap((image) => {
     const url = asString(asRecord(asRecord(image).image_url).url);
     const source = url === undefined ? undefined : mediaSource(url);
     if (source?.type !== "base64") return [];
