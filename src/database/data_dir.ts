@@ -67,9 +67,18 @@ export function embeddedDatabaseIn(path: string): string {
   return `${path}/database`;
 }
 
-/** Notes that the embedded database was copied to PostgreSQL, which continues from it. */
+/** Notes that PostgreSQL is about to have a copy of the embedded database, and continues from it. */
 export async function noteCopy(path: string, at: Date): Promise<void> {
-  await Deno.writeTextFile(copyNoteIn(path), `${at.toISOString()}\n`, { mode: 0o600 });
+  const note = copyNoteIn(path);
+  // Whole or not at all: a full disk would leave an empty file.
+  const written = `${note}.new`;
+  try {
+    await Deno.writeTextFile(written, `${at.toISOString()}\n`, { mode: 0o600 });
+    await Deno.rename(written, note);
+  } catch (thrown) {
+    await Deno.remove(written).catch(() => {});
+    throw unusable(path, thrown);
+  }
 }
 
 /**
@@ -77,16 +86,23 @@ export async function noteCopy(path: string, at: Date): Promise<void> {
  * same credit a second time.
  */
 export async function refuseCopied(path: string): Promise<void> {
-  const note = copyNoteIn(path);
-  const at = await Deno.readTextFile(note).catch((thrown) => {
+  const at = await readCopyNote(path);
+  if (at === undefined) return;
+  const note = shellWord(copyNoteIn(path));
+  const wayOut = `set DATABASE_URL; or, to return to what was copied, remove ${note}`;
+  throw new Error(
+    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at}), which has its credit now: ${wayOut}.`,
+  );
+}
+
+/** When the embedded database was last copied. Throws an Error of one line if that can't be read. */
+export async function readCopyNote(path: string): Promise<string | undefined> {
+  try {
+    return (await Deno.readTextFile(copyNoteIn(path))).trim();
+  } catch (thrown) {
     if (thrown instanceof Deno.errors.NotFound) return undefined;
     throw unusable(path, thrown);
-  });
-  if (at === undefined) return;
-  const wayOut = `set DATABASE_URL; or, to return to what was copied, remove ${shellWord(note)}`;
-  throw new Error(
-    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at.trim()}), which has its credit now: ${wayOut}.`,
-  );
+  }
 }
 
 /** In the database's directory, since it is about these files: it is moved and removed with them. */

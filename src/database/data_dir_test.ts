@@ -41,6 +41,10 @@ Deno.test("a database that was copied is refused, also if the note can't be read
     await refuseCopied(root);
     await Deno.mkdir(`${root}/database/copied-to-postgres`);
     await assert.rejects(refuseCopied(root), /can't be used/);
+    await assert.rejects(noteCopy(root, new Date(0)), /can't be used/);
+    assert.deepEqual([...Deno.readDirSync(`${root}/database`)].map(({ name }) => name), [
+      "copied-to-postgres",
+    ]);
   } finally {
     await Deno.remove(root, { recursive: true });
   }

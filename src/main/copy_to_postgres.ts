@@ -8,11 +8,12 @@ import {
   copyDatabase,
   type CopySteps,
 } from "../database/copy_database.ts";
-import { noteCopy } from "../database/data_dir.ts";
+import { noteCopy, readCopyNote } from "../database/data_dir.ts";
 import { openPostgres } from "../database/postgres/postgres.ts";
 import { adoptExports } from "../exports/store/adopt_exports.ts";
 import { hasCalls } from "../records/store/calls.ts";
 import { copyPartitions } from "../records/store/partitions.ts";
+import { messageOf } from "../shared/fault.ts";
 import { createServices } from "./application.ts";
 import type { Config } from "./config.ts";
 import { openMain, openStores, readJournals } from "./open_stores.ts";
@@ -31,7 +32,7 @@ export async function copyToPostgres(
   if (!databaseUrl) {
     throw new Error("DATABASE_URL is missing: set it to the empty PostgreSQL database to copy to.");
   }
-  await checkTarget(databaseUrl.reveal());
+  await checkTarget(databaseUrl.reveal(), dataDir);
   const analyticsUrl = config.analyticsDatabaseUrl;
   const analyticsDatabaseUrl = analyticsUrl?.reveal() === databaseUrl.reveal()
     ? undefined
@@ -46,18 +47,30 @@ export async function copyToPostgres(
   stack.defer(() => bar?.stop());
   const tables = await copyDatabase(source, target, {
     openPartitions: copyPartitions,
-    adapt: (to) => adoptExports(to, dataDir, analyticsDatabaseUrl === undefined),
+    async adapt(to) {
+      await adoptExports(to, dataDir, analyticsDatabaseUrl === undefined);
+      // Last before the commit, which may succeed without this process learning of it.
+      await noteCopy(dataDir, systemClock.now());
+    },
     ...bar && progressOn(bar),
   });
-  await noteCopy(dataDir, systemClock.now());
   return copied(tables, dataDir);
 }
 
 /** Checked before migrations write to a database that may be another program's, or another service's. */
-async function checkTarget(url: string): Promise<void> {
+async function checkTarget(url: string, dataDir: string): Promise<void> {
   const database = await openPostgres(url);
   try {
     await checkEmpty(database);
+  } catch (thrown) {
+    const at = await readCopyNote(dataDir);
+    if (at === undefined) throw thrown;
+    throw new Error(
+      `${
+        messageOf(thrown)
+      } DATA_DIR was copied at ${at}: if that was to this database, start the service with it.`,
+      { cause: thrown },
+    );
   } finally {
     await database.close();
   }

@@ -7,9 +7,12 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { startSimulators } from "../../demo/simulators.ts";
 import { sha256Hex } from "../../src/base/hash.ts";
+import { Secret } from "../../src/base/secret.ts";
+import { openDatabase } from "../../src/database/open.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { readBooks } from "../faults/books.ts";
 import { runAdminHere } from "../support/admin.ts";
+import { ensureMigrated } from "../support/new_database.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import {
@@ -94,6 +97,58 @@ Deno.test({
   ignore: !available,
   fn: continues,
 });
+
+Deno.test({
+  name: `a copy that is cut off while it commits is no second ledger${
+    available ? "" : ` (skipped: ${reason})`
+  }`,
+  ignore: !available,
+  fn: cutOffWhileItCommits,
+});
+
+/** As when the connection breaks, or the command is killed, before the commit is acknowledged. */
+async function cutOffWhileItCommits(): Promise<void> {
+  const DATA_DIR = temporaryDirectory("database-copy-cut");
+  await ensureMigrated(DATA_DIR);
+  const server = await startPostgres({
+    private: true,
+    settings: { max_wal_senders: "1", wal_level: "replica" },
+  });
+  try {
+    const url = server.url("postgres");
+    const admin = (args: string[], more = {}) => runAdminHere({ args, env: { ...more, DATA_DIR } });
+    await admin(["account", "create", "--name", "team"]);
+    await (await openDatabase(new Secret(url), DATA_DIR)).close();
+    await using stack = new AsyncDisposableStack();
+    const database = await openPostgres(url);
+    stack.defer(() => database.close());
+    await database.query("alter system set synchronous_standby_names = 'nobody'");
+    await database.query("select pg_reload_conf()");
+    const copying = admin(["database", "copy"], { DATABASE_URL: url });
+    const deadline = performance.now() + 60_000;
+    for (let ended = 0; ended === 0;) {
+      assert.ok(performance.now() < deadline, "no commit within a minute");
+      await pause();
+      ended = (await database.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'",
+      )).length;
+    }
+    const cut = await copying;
+    assert.equal(cut.code, 1, cut.stdout);
+    assert.match(cut.stderr, /the session ended/);
+    const [row] = await database.query("select count(*)::int as count from accounts");
+    assert.equal(row!.count, 1, "it was committed");
+    const old = await admin(["account", "list"]);
+    assert.match(old.stderr, /the embedded database .* was copied to PostgreSQL/);
+    const again = await admin(["database", "copy"], { DATABASE_URL: url });
+    assert.match(
+      again.stderr,
+      /isn't empty .*if that was to this database, start the service with it/,
+    );
+  } finally {
+    await server.stop("immediate");
+  }
+}
 
 async function continues(): Promise<void> {
   const DATA_DIR = temporaryDirectory("database-copy");
