@@ -139,6 +139,22 @@ eachDatabase(
   },
 );
 
+eachDatabase("long pages of many users have each call once and in order", async (database) => {
+  const accountId = await newAccount(database);
+  const rows = callsOf(accountId, 400, new Random(seeds(1)[0]!));
+  await createAnalyticsStore(database).insert(rows);
+  const users = Array.from({ length: 30 }, (_, n) => `user ${n}`);
+  const query = { accountId, limit: 1_000, filters: { user_id: users } };
+  const expected = rows.filter(({ userId }) => users.includes(userId ?? ""))
+    .map((row) => row.transactionId);
+  for (const order of ["oldest", "newest"] as const) {
+    assert.deepEqual(await idsOfPages(database, { ...query, order }, [30, 150]), expected, order);
+    expected.reverse();
+  }
+  const totals = await createAnalyticsReads(database).totals({ ...query, order: "newest" });
+  assert.deepEqual([totals.calls, totals.isAll], [expected.length, true]);
+});
+
 eachDatabase("calls of one moment are found, however many more than a window", async (database) => {
   const accountId = await newAccount(database);
   const ids = Array.from({ length: 12 }, (_, n) => `txn_${10 + n}`);

@@ -153,6 +153,17 @@ const reads: Reads = {
     ({ analytics }) =>
       analytics.totals({ ...list, limit: 100, filters: { user_id: ["everybody"] } }),
   ],
+  // Each window looks up some calls of each.
+  "total of a list by many users": [
+    page + dayOfCalls,
+    ({ analytics }) =>
+      analytics.totals({ ...list, limit: 5_000, filters: { user_id: many("user 7", 300) } }),
+  ],
+  "a long page by many users": [
+    page + dayOfCalls,
+    ({ analytics }) =>
+      analytics.page({ ...list, limit: 1_000, filters: { user_id: many("user 7", 300) } }),
+  ],
   "a call": [4, ({ analytics }) => analytics.find(accountId, idOf(0), 1000)],
   "a session": [
     70,

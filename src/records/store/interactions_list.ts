@@ -18,7 +18,7 @@ import { interactionConditions } from "../filter_conditions.ts";
 import type { CallKey } from "../analytics_store.ts";
 import { readCallKey } from "./calls.ts";
 import { fetchByKey } from "./fetch_by_key.ts";
-import { addFilters, type IndexedFilter, indexedFilters, maxSelects } from "./list_conditions.ts";
+import { addFilters, type IndexedFilter, indexedFilters, maxLookUps } from "./list_conditions.ts";
 import { checksCalls, pageWindows, windowsOf } from "./list_windows.ts";
 
 /**
@@ -31,7 +31,7 @@ export async function listInteractions(
   query: InteractionListQuery,
   sizes = pageWindows,
 ): Promise<InteractionListPage> {
-  if (!checksCalls(query)) return await readPage(database, query);
+  if (!checksMany(query)) return await readPage(database, query);
   const rows: InteractionSummary[] = [];
   let reached: ListPosition | undefined;
   for await (const window of windowsOf(database, query, sizes)) {
@@ -73,7 +73,7 @@ export async function listTotals(
   database: Queryable,
   query: InteractionListQuery,
 ): Promise<ListTotals> {
-  if (!checksCalls(query)) return await readTotals(database, query);
+  if (!checksMany(query)) return await readTotals(database, query);
   let [calls, costNanos] = [0, 0n];
   for await (const window of windowsOf(database, query, pageWindows)) {
     if (!window.isEmpty) {
@@ -140,6 +140,17 @@ const sessionColumns = columns.filter(({ field }) => sessionFields.some((one) =>
 /** The most rows to read from an index if each value has a whole page. */
 const maxIndexRows = 20_000;
 
+/** Whether calls are checked in windows: no index has just what matches, or it would have too much. */
+function checksMany(query: InteractionListQuery): boolean {
+  return checksCalls(query) ||
+    indexedFilters(query.filters).some(({ wanted }) =>
+      wanted.length > 1 && wanted.length * query.limit > maxIndexRows
+    );
+}
+
+/** The most values with a `select` of their own: to plan twenty for each month takes 0.18 s. */
+const maxSelects = 4;
+
 function pageSql(
   query: InteractionListQuery,
   what = selectedColumns,
@@ -189,19 +200,15 @@ function pageSql(
 const byAccountAlone = "i.account_id + 0 = $1::bigint";
 
 /**
- * Returns the column whose index is read value by value; null if there is none, or if a filter with
- * a single value makes it unnecessary.
+ * Returns the column whose index is read value by value; null if there is none, if a filter with a
+ * single value makes it unnecessary, or if there are too many values.
  */
-function chooseIndexColumn(
-  { filters, indexedBy, limit }: InteractionListQuery,
-): IndexedFilter | null {
+function chooseIndexColumn({ filters, indexedBy }: InteractionListQuery): IndexedFilter | null {
   const filtered = indexedFilters(filters).filter(({ column }) =>
     indexedBy === undefined || column === indexedBy
   );
   if (filtered.some(({ wanted }) => wanted.length === 1)) return null;
-  return filtered.find(({ wanted }) =>
-    wanted.length <= Math.max(maxSelects, maxIndexRows / limit)
-  ) ?? null;
+  return filtered.find(({ wanted }) => wanted.length <= maxLookUps) ?? null;
 }
 
 /** The most rows to sort; if more match, a scan in order of time finds a page of them soon. */

@@ -25,8 +25,8 @@ const unindexedDefaults: Partial<Record<ColumnName, string>> = {
   mode: "managed",
 };
 
-/** The most values of a filter that each have a `select` or a look-up of their own. */
-export const maxSelects = 20;
+/** The most values of a filter that are looked up in its index one by one, for each window. */
+export const maxLookUps = 500;
 
 /** The condition of the index of a column that leaves out its most common value, as it is there. */
 export function partialIndexCondition(column: ColumnName): string[] {

@@ -11,7 +11,7 @@ import {
   addFilters,
   type IndexedFilter,
   indexedFilters,
-  maxSelects,
+  maxLookUps,
   partialIndexCondition,
 } from "./list_conditions.ts";
 
@@ -77,7 +77,7 @@ export async function* windowsOf<Query extends WindowQuery>(
 ): AsyncGenerator<Window<Query>> {
   if (findsFew(query.filters)) return yield { query, isEmpty: false };
   const [bound, others] = query.order === "newest" ? ["start", "end"] : ["end", "start"];
-  let filters = indexedFilters(query.filters).filter(({ wanted }) => wanted.length <= maxSelects);
+  let filters = indexedFilters(query.filters).filter(({ wanted }) => wanted.length <= maxLookUps);
   let rest = query;
   for (const size of sizes) {
     const { end, isEmpty, filter } = await checkSparsest(database, rest, size, filters, options);
