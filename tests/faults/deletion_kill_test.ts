@@ -7,6 +7,7 @@ import { createMigrated } from "../support/databases.ts";
 import { untilWaiting } from "../support/lock_queue.ts";
 import { asked, flatModel, postgresSite, startPayingVendor } from "../support/money.ts";
 import { startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 
 postgresSite(
   "a deletion that a kill cuts off between its two databases is whole or isn't there",
@@ -38,7 +39,7 @@ postgresSite(
               await service.status;
             });
           }
-          await using service = await startService({ env });
+          await using service = await startTestService({ env });
           await untilDone(main);
           const stones = await idsIn(main, "tombstones");
           assert.deepEqual(

@@ -5,6 +5,7 @@ import { Random } from "../support/random.ts";
 import { createMigrated, kindsOfThisRun } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
+import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { checkBooks, exportedIds, readBooks } from "./books.ts";
 import { type Answer, type Load, startLoad, vendorEnvironment } from "./load.ts";
@@ -51,9 +52,9 @@ async function killAgainAndAgain(kind: "embedded" | "postgres"): Promise<void> {
       await load.stop();
       answers.push(...load.answers);
     }
-    await using service = await startService({ env });
+    await using service = await startTestService({ env });
     const ids = await exportedIds({ baseUrl: service.baseUrl, key });
-    assert.equal(await service.stop(), 0);
+    await service.stop();
     const books = await readBooks(dataDir, database?.url);
     checkBooks(books, answers);
     assert.deepEqual(ids.toSorted(), books.rows.map(({ id }) => id).toSorted());

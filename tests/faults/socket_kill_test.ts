@@ -4,6 +4,7 @@ import { createMigrated } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { openSocket } from "../support/response_socket.ts";
+import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { checkBooks, readBooks } from "./books.ts";
 import { vendorEnvironment } from "./load.ts";
@@ -40,8 +41,8 @@ Deno.test({
         assert.equal(await socket.closed, 1006);
       }
       {
-        await using service = await startService({ env });
-        assert.equal(await service.stop(), 0);
+        await using service = await startTestService({ env });
+        await service.stop();
       }
       const books = await readBooks(dataDir, database.url);
       checkBooks(books, []);
