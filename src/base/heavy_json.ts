@@ -44,4 +44,4 @@ export function* parsing(text: string): Steps<unknown> {
   return yield* parseInSteps(text, count);
 }
 
-const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;
+export const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;

@@ -69,7 +69,10 @@ export function createCalls(
     operations,
     /** Images by any vendor that supports them. */
     generateImages: (request: ImagesRequest) =>
-      createImages({ registry, operations, publicFetch, vendorFetch }, request),
+      createImages(
+        { registry, operations, publicFetch, vendorFetch, mediaInlineBytes },
+        request,
+      ),
     /** Speech by any vendor that supports it. */
     generateSpeech: (request: SpeechRequest) => createSpeech({ registry, operations }, request),
     /** Bounds the memory of large requests (`BODIES_IN_FLIGHT_BYTES`). */

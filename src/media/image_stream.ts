@@ -1,6 +1,6 @@
 import type { SseEvent } from "../base/sse.ts";
 import { finish } from "../base/steps.ts";
-import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
+import { imageSource, writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
 import { parsedRecord } from "../dialects/kernel/operation_request.ts";
 import { withPartialImages } from "../dialects/kernel/image_tokens.ts";
@@ -82,7 +82,7 @@ class StreamedImages {
     const isCounted = this.#partials === 0 || price?.rates.perImage !== undefined;
     const usage = isCounted ? counted : withPartialImages(counted, this.#partials);
     meter.report(usage, isCounted ? basis : "estimated", "stop");
-    const { recordText } = finish(writeImageAnswer({
+    const facts = {
       created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
       provider: target.vendor.label,
       model: target.model,
@@ -90,9 +90,8 @@ class StreamedImages {
       missing: Math.max(0, ask.count - this.#images.length),
       usage,
       costNanos: costOfCall(this.#ctx),
-      addressOf: undefined,
-    }));
-    return { recordText };
+    };
+    return { recordText: finish(writeImageAnswer(facts, this.#images.map(imageSource))) };
   }
 
   read({ data }: SseEvent): Fault | undefined {

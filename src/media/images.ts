@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { utf8Text } from "../base/bytes.ts";
 import { released } from "../base/gc_hint.ts";
 import { formBody } from "../base/multipart.ts";
 import { maskSecrets } from "../base/secret.ts";
@@ -9,7 +8,6 @@ import {
   readImageRequest,
 } from "../dialects/media/images/request.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
-import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type {
   EncodedImages,
   GeneratedImage,
@@ -31,11 +29,13 @@ import type { FetchCaller, PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { chargesReport } from "../vendors/reported_cost.ts";
 import type { VendorRequest } from "../relay/vendor_call.ts";
+import { takeFiles } from "../records/answer_files.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
 import { type CallContext, stepFor } from "../relay/call_context.ts";
 import { parseAnswerInTurns } from "../relay/text_answer.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
+import { imageAnswer } from "./image_answer.ts";
 import { imageStream } from "./image_stream.ts";
 import { type BillableImages, imageUsage, likelyImageTokens } from "./image_usage.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
@@ -60,6 +60,8 @@ export interface ImagesDeps {
   publicFetch: PublicFetch;
   /** Fetches URLs from vendors, which may be on the operator's own network. */
   vendorFetch: PublicFetch;
+  /** The record has larger images by their hash. */
+  mediaInlineBytes: number;
 }
 
 export interface ImageGeneration {
@@ -69,6 +71,7 @@ export interface ImageGeneration {
   encoded: EncodedImages;
   losses: readonly string[];
   vendorFetch: PublicFetch;
+  mediaInlineBytes: number;
 }
 
 /** Handles `POST /imagen/v1/generate`: images by any vendor that supports it. */
@@ -83,8 +86,10 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   // Validate the request before anything is fetched.
   const encoded = codec.encode(asked);
   const losses = enforceTranslationMode(encoded.losses, translationMode(caller));
-  const { vendorFetch, publicFetch } = deps;
-  let generation: ImageGeneration = { request, codec, ask: asked, encoded, losses, vendorFetch };
+  const { vendorFetch, publicFetch, mediaInlineBytes } = deps;
+  let generation: ImageGeneration = {
+    ...{ request, codec, ask: asked, encoded, losses, vendorFetch, mediaInlineBytes },
+  };
   const fetch = async () => {
     const references = await inlineReferences(asked.references, publicFetch, fetchCaller(caller));
     const ask = { ...asked, references };
@@ -237,14 +242,17 @@ async function readAnswer(
     if (bytes.length === 0) throw unreadableAnswer("an empty file");
     return { images: [{ data: bytes.toBase64() }] };
   }
-  const text = utf8Text(bytes);
+  const { caller } = ctx.vendorCall;
+  const { text, files } = await stepFor(bytes.length, caller).inSteps(() => takeFiles(bytes));
   released(bytes);
-  const json = await parseAnswerInTurns(text, ctx.vendorCall.caller);
+  const json = await parseAnswerInTurns(text, caller);
   // Some hosts and aggregators send errors with status 200.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
   }
-  return codec.decode(json);
+  const decoded = codec.decode(json);
+  const images = decoded.images.map((image) => ({ ...image, file: files.get(image.data ?? "") }));
+  return { ...decoded, images };
 }
 
 /** Throws if the answers have no image. */
@@ -261,10 +269,13 @@ async function wholeAnswer(
   const caller = fetchCaller(request.caller);
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
-  const units = images.reduce((sum, { data = "" }) => sum + data.length, 0);
+  const units = images.reduce(
+    (sum, { data = "", file }) => sum + (file?.content ?? data).length,
+    0,
+  );
   const step = stepFor(units, ctx.vendorCall.caller);
-  const { text, recordText } = await step.inSteps(() =>
-    writeImageAnswer({
+  const written = await step.inSteps(() =>
+    imageAnswer({
       created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
       provider: ctx.vendorCall.target.vendor.label,
       model: ctx.vendorCall.target.model,
@@ -272,7 +283,9 @@ async function wholeAnswer(
       missing: Math.max(0, ask.count - images.length),
       usage,
       costNanos: costOfCall(ctx),
+    }, {
       addressOf: ask.asAddress ? request.addressOf : undefined,
+      inlineBytes: generation.mediaInlineBytes,
     })
   );
   return {
@@ -281,8 +294,7 @@ async function wholeAnswer(
       "content-type": "application/json",
       ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
     },
-    body: text,
-    recordText,
+    ...written,
   };
 }
 

@@ -18,7 +18,15 @@ async function callOf(body: Partial<ImageBody>): Promise<OperationCall> {
   } as unknown as Operations;
   const fetches = {} as PublicFetch;
   await createImages(
-    { registry: createRegistry({}, []), operations, publicFetch: fetches, vendorFetch: fetches },
+    {
+      ...{
+        registry: createRegistry({}, []),
+        operations,
+        publicFetch: fetches,
+        vendorFetch: fetches,
+      },
+      mediaInlineBytes: 0,
+    },
     {
       caller: { header: () => undefined, principal: { key: {} } } as unknown as CallContext,
       body: { prompt: "A boat", ...body } as ImageBody,

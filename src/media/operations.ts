@@ -126,6 +126,8 @@ export interface WholeOperationAnswer {
   headers: Record<string, string>;
   body: string | Uint8Array;
   recordText: string;
+  /** Media that `recordText` references by hash. */
+  recordMedia?: readonly Media[];
   isTruncated?: boolean;
 }
 

@@ -1,3 +1,4 @@
+import { utf8Text } from "../base/bytes.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
 import type { FormPart } from "../base/multipart.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
@@ -35,6 +36,7 @@ import { severalRequests } from "../pricing/pricing.ts";
 import { maxBatch } from "../dialects/text/generate/operations/embeddings.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
+import { takeFiles, withReferences } from "../records/answer_files.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
 import {
   eventListener,
@@ -101,9 +103,10 @@ export async function passOperation(
       bound: { ...operation.bound(request, counted), ...batchesOf(request, targets) },
     },
     (ctx, { path, losses }) =>
-      path === undefined
-        ? embedInBatches(ctx, request, losses)
-        : pass(ctx, { caller, operation, request, path }),
+      path === undefined ? embedInBatches(ctx, request, losses) : pass(ctx, {
+        ...{ caller, operation, request, path },
+        inlineBytes: deps.mediaInlineBytes,
+      }),
   );
 }
 
@@ -126,7 +129,7 @@ interface PassedTarget extends OperationTarget {
  */
 function passedTarget(
   { registry }: PassDeps,
-  { caller, operation, request }: Omit<Passing, "path">,
+  { caller, operation, request }: Omit<Passing, "path" | "inlineBytes">,
   target: ResolvedModel,
 ): PassedTarget {
   const mapping = target.vendor.operations[operation.kind];
@@ -172,6 +175,8 @@ interface Passing {
   operation: Operation;
   request: OperationRequest;
   path: string;
+  /** See `PassDeps.mediaInlineBytes`. */
+  inlineBytes: number;
 }
 
 async function pass(ctx: OperationContext, passing: Passing): Promise<OperationAnswer> {
@@ -191,7 +196,7 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
     const listener = readEvents(ctx, caller, reader);
     return { status: answer.status, headers, body: answer.body, listener };
   }
-  if (isText(type)) return await wholeAnswer(ctx, { operation, reader }, answer, headers);
+  if (isText(type)) return await wholeAnswer(ctx, { ...passing, reader }, answer, headers);
   const listener = byteListener(ctx, reader, type);
   return { status: answer.status, headers, body: answer.body, listener };
 }
@@ -207,7 +212,7 @@ function isJson(type: string): boolean {
 
 async function wholeAnswer(
   ctx: OperationContext,
-  { operation, reader }: { operation: Operation; reader: AnswerReader },
+  { operation, reader, inlineBytes }: Passing & { reader: AnswerReader },
   answer: UpstreamAnswer,
   headers: Record<string, string>,
 ): Promise<OperationAnswer> {
@@ -215,7 +220,10 @@ async function wholeAnswer(
   const body = await ctx.read(answer, (bytes) => {
     if (isJson(type)) reportBroken(ctx, reader, bytes, type);
   });
-  const text = new TextDecoder().decode(body);
+  const hasFiles = isJson(type) && operation.mediaFields.length > 0;
+  const { text, files } = hasFiles
+    ? await stepFor(body.length, ctx.vendorCall.caller).inSteps(() => takeFiles(body))
+    : { text: utf8Text(body), files: new Map() };
   if (isJson(type) && text.length > heavyUnits && reader.json) {
     const step = stepFor(text.length, ctx.vendorCall.caller);
     reader.json(await step.inSteps(() => parsedOrNone(text, operation.maxValues)));
@@ -226,7 +234,13 @@ async function wholeAnswer(
     reader.whole(text, type);
   }
   const settled = reportUsage(ctx, reader, true);
-  return { status: answer.status, headers, body, recordText: text, ...settled };
+  return {
+    status: answer.status,
+    headers,
+    body,
+    ...withReferences(text, files, inlineBytes),
+    ...settled,
+  };
 }
 
 /** Returns undefined for a text that isn't JSON. */

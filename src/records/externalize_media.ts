@@ -64,7 +64,7 @@ export function* externalizeMediaSteps(
 }
 
 /** Returns what replaces media in a payload. */
-function namedMedia({ sha256, content, mimeType }: Media) {
+export function namedMedia({ sha256, content, mimeType }: Media) {
   return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
 }
 

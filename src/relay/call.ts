@@ -26,7 +26,7 @@ import {
 } from "../records/payload.ts";
 import { drawingModel, unreportedSearches } from "./plan/hosted_work.ts";
 import type { OpenStreams } from "./open_streams.ts";
-import { prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
+import { type AnswerText, prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
 import { answerInSteps, type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
@@ -171,10 +171,10 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Prepares a large answer for its record in steps; settling would do so at once. */
-  async prepare(text: string, step: Step, { isCut }: { isCut: boolean }): Promise<void> {
+  async prepare(text: string, step: Step, { isCut, media }: AnswerText): Promise<void> {
     if (this.#isMetadataOnly) return;
     const retain = isCut ? undefined : this.#candidate.recorded.retain;
-    this.#prepared = await prepareAnswer(text, step, { limits: this.#limits(), retain });
+    this.#prepared = await prepareAnswer(text, step, { limits: this.#limits(), retain, media });
   }
 
   /** The same for the answer of a stream that is over, which is folded first. */

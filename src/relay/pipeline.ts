@@ -1,6 +1,8 @@
 import { heavyUnits } from "../base/heavy_json.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
 import { errors, lastingErrors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
+import type { Media } from "../shared/media.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./admit.ts";
@@ -99,6 +101,8 @@ export interface WholeAnswer {
   hold?: () => () => void;
   /** JSON text for the record. */
   recordText: string;
+  /** Media that `recordText` references by hash. */
+  recordMedia?: readonly Media[];
   isTruncated?: boolean;
 }
 
@@ -469,9 +473,12 @@ async function answerOf<M extends CallMeter>(
   const { caller } = plan.vendorCall;
   const answer = await plan.execute(call, isLast);
   if ("listener" in answer) return { reply: await streamReply(deps, caller, call, answer) };
-  const { status, headers, body, hold, recordText: responseText, isTruncated = false } = answer;
+  const { status, headers, body, hold, recordText: responseText, recordMedia: media } = answer;
+  const { isTruncated = false } = answer;
   const step = responseText.length > heavyUnits ? caller.heavyStep?.() : undefined;
-  if (step) await call.prepare(responseText, step, { isCut: isTruncated });
+  if (step || media) {
+    await call.prepare(responseText, step ?? runAtOnce, { isCut: isTruncated, media });
+  }
   const ending: Ending = caller.signal.aborted
     ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
     : { status: "completed", httpStatus: status, responseText, isTruncated };

@@ -1,3 +1,4 @@
+import type { Media } from "../../shared/media.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Loss } from "./canonical_request.ts";
 import type { HostedWork } from "./hosted.ts";
@@ -78,6 +79,8 @@ export interface GeneratedImage {
   readonly data?: string;
   readonly url?: string;
   readonly revisedPrompt?: string;
+  /** The image, if it was taken out of the answer: `data` only stands for it. */
+  readonly file?: Media | undefined;
 }
 
 export interface ImageAnswer {

@@ -155,8 +155,20 @@ export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
 
 /** `base64Bytes` in steps, if the text consists of whole quadruples, as most do. */
 export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> | undefined> {
-  if (text.length <= decodedUnits || text.length % 4 !== 0) return base64Bytes(text);
-  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  return (text.length > decodedUnits ? yield* plainBase64Steps(text) : undefined) ??
+    base64Bytes(text);
+}
+
+/**
+ * Decodes base64 in steps; undefined unless it is whole quadruples without white space. Of the text
+ * only short pieces are needed at a time.
+ */
+export function* plainBase64Steps(
+  text: { readonly length: number; slice(from: number, to: number): string },
+): Steps<Uint8Array<ArrayBuffer> | undefined> {
+  if (text.length === 0 || text.length % 4 !== 0) return undefined;
+  const end = text.slice(text.length - 2, text.length);
+  const padding = end === "==" ? 2 : end.endsWith("=") ? 1 : 0;
   const bytes = new Uint8Array(text.length / 4 * 3 - padding);
   let written = 0;
   for (let from = 0; from < text.length; from += decodedUnits) {
@@ -166,18 +178,18 @@ export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> |
     try {
       const done = bytes.subarray(written).setFromBase64(piece);
       // With padding or white space inside, its pieces can't be decoded separately.
-      if (done.read !== piece.length) return base64Bytes(text);
-      if (!isLast && done.written !== decodedUnits / 4 * 3) return base64Bytes(text);
+      if (done.read !== piece.length) return undefined;
+      if (!isLast && done.written !== decodedUnits / 4 * 3) return undefined;
       written += done.written;
     } catch {
-      return base64Bytes(text);
+      return undefined;
     }
   }
-  return written === bytes.length ? bytes : base64Bytes(text);
+  return written === bytes.length ? bytes : undefined;
 }
 
 /** Units decoded in one step; a multiple of four. */
-const decodedUnits = 1024 * 1024;
+const decodedUnits = 64 * 1024;
 
 function decodePercent(text: string): string | undefined {
   try {

@@ -1,16 +1,14 @@
 import { Buffer } from "node:buffer";
-import { sha256Hex } from "../../../base/hash.ts";
 import { nanosToUsd } from "../../../base/money.ts";
-import { pictureFacts } from "../../../base/picture_facts.ts";
+import { type PictureFacts, pictureFacts } from "../../../base/picture_facts.ts";
 import { mapInSteps, type Steps } from "../../../base/steps.ts";
 import { writeJson } from "../../../base/write_json.ts";
 import { optionalField } from "../../kernel/fields.ts";
+import type { JsonRecord } from "../../kernel/json.ts";
 import type { GeneratedImage } from "../../kernel/image_codec.ts";
-import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
-import { unreadableAnswer } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 
-interface ImageAnswerFacts {
+export interface ImageAnswerFacts {
   created: number;
   provider: string;
   model: string;
@@ -19,67 +17,48 @@ interface ImageAnswerFacts {
   missing: number;
   usage: BillableUsage;
   costNanos: bigint | null;
-  /** The address of a file with this hash; undefined: images are returned as base64. */
-  addressOf: ((sha256: string) => string) | undefined;
 }
 
-/**
- * Writes the answer for the caller and for the record, both as JSON text, in steps. Where the caller
- * gets addresses, the record has the data, so that the images are stored.
- */
+export type ImageSource = { readonly b64_json: string } | { readonly url: string | undefined };
+
+/** Writes the answer as JSON in steps. `sources` has one for each image. */
 export function* writeImageAnswer(
   facts: ImageAnswerFacts,
-): Steps<{ text: string; recordText: string }> {
-  const { addressOf } = facts;
-  const described = yield* mapInSteps(facts.images, (image) => ({ image, ...describe(image) }), 1);
-  const write = (sources: readonly Readonly<Record<string, string>>[]) =>
-    writeJson({
-      created: facts.created,
-      provider: facts.provider,
-      model: facts.model,
-      data: described.map(({ image, mimeType, ...size }, index) => ({
-        ...sources[index],
-        ...optionalField("mime_type", mimeType),
-        ...size,
-        ...optionalField("revised_prompt", image.revisedPrompt),
-        index,
-      })),
-      filtered_count: facts.missing,
-      usage: usageOf(facts),
-      ...optionalField(
-        "cost_usd",
-        facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos),
-      ),
-    });
-  if (!addressOf) {
-    const text = yield* write(
-      facts.images.map(({ data, url }): Record<string, string> =>
-        data === undefined ? { url: url! } : { b64_json: data }
-      ),
-    );
-    return { text, recordText: text };
-  }
-  const addresses = yield* mapInSteps(facts.images, ({ data, url }) => ({
-    url: data === undefined ? url! : addressOf(hashOf(data)),
-  }), 1);
-  const inline = described.map(({ image: { data, url }, mimeType }) => ({
-    url: data === undefined ? url! : dataUrl(mimeType ?? "application/octet-stream", data),
-  }));
-  return { text: yield* write(addresses), recordText: yield* write(inline) };
+  sources: readonly ImageSource[],
+): Steps<string> {
+  const described = yield* mapInSteps(facts.images, describe, 1);
+  return yield* writeJson({
+    created: facts.created,
+    provider: facts.provider,
+    model: facts.model,
+    data: sources.map((source, index) => ({ ...source, ...described[index], index })),
+    filtered_count: facts.missing,
+    usage: usageOf(facts),
+    ...optionalField(
+      "cost_usd",
+      facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos),
+    ),
+  });
 }
 
-function hashOf(data: string): string {
-  const bytes = base64Bytes(data);
-  if (bytes) return sha256Hex(bytes);
-  throw unreadableAnswer("an image that isn't base64");
+export function imageSource({ data, url }: GeneratedImage): ImageSource {
+  return data === undefined ? { url } : { b64_json: data };
 }
 
 /** An image's header is at its start, though in a JPEG a preview may precede it. */
 const headChars = 256 * 1024;
 
-function describe(
-  { data }: GeneratedImage,
-): { mimeType?: string | undefined; width?: number; height?: number } {
+function describe(image: GeneratedImage): JsonRecord {
+  const { mimeType, ...size } = factsOf(image);
+  return {
+    ...optionalField("mime_type", mimeType),
+    ...size,
+    ...optionalField("revised_prompt", image.revisedPrompt),
+  };
+}
+
+function factsOf({ data, file }: GeneratedImage): Partial<PictureFacts> {
+  if (file) return pictureFacts(file.content) ?? {};
   if (data === undefined) return {};
   return pictureFacts(Buffer.from(data.slice(0, headChars), "base64")) ??
     pictureFacts(Buffer.from(data, "base64")) ?? {};
