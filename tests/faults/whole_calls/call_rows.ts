@@ -11,6 +11,7 @@ export interface CallRow {
   readonly requestId: string;
   readonly accountId: number;
   readonly keyId: string;
+  readonly app: string | null;
   readonly user: string | null;
   readonly session: string | null;
   readonly endpoint: string;
@@ -42,6 +43,7 @@ export async function readRows(database: Database): Promise<CallRow[]> {
     requestId: String(row.request_id),
     accountId: Number(row.account_id),
     keyId: String(row.api_key_id),
+    app: row.app as string | null,
     user: row.user_id as string | null,
     session: row.session_id as string | null,
     endpoint: String(row.endpoint),

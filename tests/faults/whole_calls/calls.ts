@@ -17,6 +17,8 @@ export interface Errand {
   readonly background: boolean;
   readonly stream: boolean;
   readonly attempts: Attempt[];
+  /** Its background response was deleted, which frees the id of its request. */
+  isForgotten?: boolean;
 }
 
 export type KeyName = "first" | "team" | "capped" | "metadata" | "drain" | "cached" | "slow";

@@ -213,9 +213,8 @@ function checkIds(ended: Ended, rows: readonly CallRow[], times: Times): string[
   const requests = Map.groupBy(ended.world.vendors.requests, ({ marker }) => marker);
   const byRequest = Map.groupBy(rows, ({ requestId }) => requestId);
   for (const errand of ended.errands) {
-    if (errand.requestId === undefined || errand.key === "metadata" || !errand.attempts[0]) {
-      continue;
-    }
+    if (errand.requestId === undefined || errand.key === "metadata") continue;
+    if (!errand.attempts[0] || errand.isForgotten) continue;
     const say = (text: string) =>
       problems.push(`${text} | ${errand.attempts.map((one) => describe(errand, one)).join(" ; ")}`);
     const answers = errand.attempts.filter((one) => isWhole(one, errand) && !one.conflicting);
@@ -253,9 +252,9 @@ async function explainIds(
   rows: readonly CallRow[],
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const { requestId, key, attempts } of errands) {
+  for (const { requestId, key, attempts, isForgotten } of errands) {
     const mine = rows.filter((row) => row.requestId === requestId && row.status === "completed");
-    if (requestId === undefined || key === "metadata") continue;
+    if (requestId === undefined || key === "metadata" || isForgotten) continue;
     if (attempts.some(({ conflicting }) => conflicting)) continue;
     if (mine.filter(({ chargedNanos }) => chargedNanos > 0n).length < 2) continue;
     const entries = await database.query(

@@ -92,6 +92,23 @@ async function checkLimits(
     if (!row || row.chargedNanos === nanos || row.createdMs <= (at as Date).getTime()) continue;
     problems.push(`budget_charges ${nanos} ${show(more)} ${show(row)}`);
   }
+  // This budget is older than all calls.
+  const shop = new Set(
+    budgetCharges.filter(({ name }) => name === "shop").map(({ transaction_id: id }) => String(id)),
+  );
+  if (shop.size === 0) problems.push("no charge of the budget of shop");
+  for (const row of rows) {
+    if (row.accountId !== 1 || row.app !== "shop" || row.chargedNanos === 0n) continue;
+    if (!shop.has(row.id)) problems.push(`not in budget_charges ${show(row)}`);
+  }
+  await different(
+    "budget_periods",
+    `select p.spent_nanos, c.charged from budgets b
+     join budget_periods p on p.budget_id = b.id
+     left join lateral (select coalesce(sum(charged_nanos), 0) as charged from budget_charges c
+       where c.budget_id = p.budget_id and c.starts_at = p.starts_at) c on true
+     where b.name = 'shop' and p.spent_nanos <> c.charged`,
+  );
   return [...problems, ...await checkBounds(database, deeds)];
 }
 

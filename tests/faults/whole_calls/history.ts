@@ -90,6 +90,7 @@ async function follow(world: World, errand: Errand, random: Random, text: string
     if (random.chance(3)) {
       await ask({ world, random }, errand.key, "POST", `/chat/v1/responses/${id}/cancel`);
     } else if (random.chance(2)) {
+      errand.isForgotten = true;
       await ask({ world, random }, errand.key, "DELETE", `/chat/v1/responses/${id}`);
     }
     await pauseMs(100);
