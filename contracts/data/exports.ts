@@ -38,7 +38,7 @@ export const exportRequest = z.strictObject({
     "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
   ),
   raw_cells: z.boolean().default(false).describe(
-    "`csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.",
+    "`csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-`, `@` (in full width too), a tab or a line break get a `'` in front.",
   ),
   delivery: z.enum(["job", "stream", "bucket"]).optional().describe(
     "Default: `job` for `range`; for `start_date` and `end_date` `bucket` where one is configured, else `stream`.",

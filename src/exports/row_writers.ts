@@ -4,7 +4,7 @@ import {
   type ExportTable,
 } from "../../contracts/data/export_tables.ts";
 import { beginning } from "../base/characters.ts";
-import type { Cell } from "../records/exported_cells.ts";
+import { type Cell, formulaBeginnings } from "../records/exported_cells.ts";
 
 export type Cells = readonly Cell[];
 
@@ -109,8 +109,6 @@ function* csvLine(
 /** UTF-16 units of a cell that are written at once. */
 const pieceUnits = 64 * 1024;
 
-/** Beginnings that spreadsheets read as a formula; they drop tabs and carriage returns first. */
-const formula = /^[=+\-@\t\r]/;
 const special = /[",\r\n]/;
 
 /** Writes one cell of a line of CSV; see `csvWriter`. */
@@ -137,5 +135,5 @@ function* longCell(cell: string, kind: ColumnKind, rawCells: boolean): Generator
 
 function guarded(cell: string, kind: ColumnKind, rawCells: boolean): string {
   const isTheirs = kind === "text" || kind === "json";
-  return !rawCells && isTheirs && formula.test(cell) ? `'${cell}` : cell;
+  return !rawCells && isTheirs && formulaBeginnings.has(cell.charAt(0)) ? `'${cell}` : cell;
 }

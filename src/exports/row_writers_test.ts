@@ -193,6 +193,11 @@ const cells: readonly [what: string, text: string | null, guarded: string, raw: 
   ["@", "@SUM(A1)", "'@SUM(A1)", "@SUM(A1)"],
   ["a tab before a formula", "\t=1", "'\t=1", "\t=1"],
   ["a return before a formula", "\r=1", '"\'\r=1"', '"\r=1"'],
+  ["a line feed before a formula", "\n=1", '"\'\n=1"', '"\n=1"'],
+  ["full-width =", "＝1+1", "'＝1+1", "＝1+1"],
+  ["full-width +", "＋1", "'＋1", "＋1"],
+  ["full-width -", "－1", "'－1", "－1"],
+  ["full-width @", "＠SUM(A1)", "'＠SUM(A1)", "＠SUM(A1)"],
   ["a formula with quotes", '=HYPERLINK("x")', '"\'=HYPERLINK(""x"")"', '"=HYPERLINK(""x"")"'],
   ["= in the middle is no formula", "a=1", "a=1", "a=1"],
 ];

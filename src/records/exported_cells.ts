@@ -15,6 +15,12 @@ import {
   type StoredColumn,
 } from "./columns.ts";
 
+/**
+ * Characters that a text of a caller or vendor begins with where spreadsheets read it as a formula,
+ * half and full width. They drop white space first.
+ */
+export const formulaBeginnings: ReadonlySet<string> = new Set("=+-@＝＋－＠\t\r\n");
+
 /** A value of an export. Times, amounts and JSON are already text; booleans may be. */
 export type Cell = string | number | boolean | null;
 

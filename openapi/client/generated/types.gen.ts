@@ -2809,7 +2809,7 @@ export type ExportRequest = {
     payloads?: boolean;
     filters?: ExportFilters;
     /**
-     * `csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-` or `@` get a `'` in front.
+     * `csv` only: don't escape formulas. Default false: texts that begin with `=`, `+`, `-`, `@` (in full width too), a tab or a line break get a `'` in front.
      */
     raw_cells?: boolean;
     /**

@@ -5,6 +5,7 @@ import {
 } from "../../../contracts/data/export_tables.ts";
 import type { LineForm } from "../analytics_store.ts";
 import { columns, type NamedColumn, sqlNameOf } from "../columns.ts";
+import { formulaBeginnings } from "../exported_cells.ts";
 
 /** A public column in SQL, with `i` for the row and `p` for its payloads. */
 interface LineColumn {
@@ -96,8 +97,7 @@ function csvCell(column: LineColumn, rawCells: boolean): string {
   return `case when ascii(${text}) in (${formulaCodes}) then ${guarded} ${plain}`;
 }
 
-/** Characters that a formula begins with; see `csvWriter`. */
-const formulaCodes = ["=", "+", "-", "@", "\t", "\r"].map((one) => one.charCodeAt(0)).join(", ");
+const formulaCodes = [...formulaBeginnings].map((one) => one.charCodeAt(0)).join(", ");
 
 function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
