@@ -129,8 +129,11 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
   };
   const app = "/// APP the-support-assistant-of-the-shop\n/// COHORT with-a-longer-prompt\n";
   const ids = [await call(`${app}Hello`), await call(`${app}Again [error:500]`)];
-  await call(`${app}Hello`, { model: "vendor-c/claude-sonnet-4-6" });
+  await call(`${app}Hello [long:4000]`, { model: "vendor-c/claude-sonnet-4-6" });
   await call("none", { model: "vendor-b/no-such-model-of-this-name" });
+  await call("two", { model: "vendor-c/claude-haiku-4-5", n: 2 });
+  // A share of less than 0.1 %.
+  await call("[say:a]", { model: "openai/gpt-6-luna" });
   const submit = async (form: string, fields: Record<string, string | string[]>) => {
     const { location = form } = await owner.submit(form, form, fields);
     return location;

@@ -283,13 +283,13 @@ function RefusedLine(
       <td class="nowrap">
         <Time at={row.at} now={now} />
       </td>
-      <td class="nowrap">
-        <code>{row.code}</code> <span class="muted">{row.httpStatus}</span>
+      <td>
+        <code>{breakingBetweenWords(row.code)}</code> <span class="muted">{row.httpStatus}</span>
       </td>
       <td class="breaks">{row.param === undefined ? <Dash /> : <code>{row.param}</code>}</td>
       <td class="breaks">{names.get(row.apiKeyId) ?? row.apiKeyId}</td>
       <td class="breaks breaks-late">{row.model ?? <Dash />}</td>
-      <td class="breaks breaks-late fold">{breakingAtSlashes(row.endpoint)}</td>
+      <td class="breaks breaks-late fold">{breakingBetweenWords(row.endpoint)}</td>
       <td class="breaks breaks-late">
         <code>{row.requestId}</code>
       </td>
@@ -297,9 +297,9 @@ function RefusedLine(
   );
 }
 
-/** A path that doesn't fit on one line continues on the next after a slash, not within a word. */
-function breakingAtSlashes(path: string) {
-  return path.split(/(?<=\/)/).map((part) => (
+/** A path or code that doesn't fit on one line continues on the next, but not within a word. */
+function breakingBetweenWords(text: string) {
+  return text.split(/(?<=[/_])/).map((part) => (
     <>
       {part}
       <wbr />
