@@ -2,7 +2,7 @@ import { type Context, Hono, type Next } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
-import { askedPage, createRoutes, message, notFoundPage, type PageContext } from "./bind.tsx";
+import { createRoutes, notFoundPage, type PageContext, unsent } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/settings/audit.tsx";
@@ -167,14 +167,15 @@ function assetAnswer(ctx: PageContext, context: Context): Response | Promise<Res
 }
 
 function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Response> {
-  const link = { href: askedPage(context), text: "Try again" };
   // The person has asked for too much at once: nothing is wrong with the service.
   if (thrown instanceof Fault && thrown.code === "rate_limit_exceeded") {
     context.header("retry-after", String(thrown.retryAfterSeconds ?? 1));
-    return message(ctx, context, 429, "Too much at once", thrown.message, link);
+    return unsent(ctx, context, 429, "Too much at once", thrown.message, "Try again");
   }
   ctx.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
-  const text =
-    "The page can't be shown right now. The service's log says why. API calls may not be affected.";
-  return message(ctx, context, 503, "Something went wrong", text, link);
+  const why = "The service's log says why. API calls may not be affected.";
+  const text = context.req.method === "POST"
+    ? `What you sent may not have been saved: look before you send it again. ${why}`
+    : `The page can't be shown right now. ${why}`;
+  return unsent(ctx, context, 503, "Something went wrong", text, "Try again");
 }

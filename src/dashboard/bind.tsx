@@ -135,8 +135,8 @@ function action(
     }
     const form = await readForm(context, maxFormBytes);
     if (!form && isTooLarge(context, maxFormBytes)) {
-      const text = "Nothing was changed. Go back and send less at once.";
-      return message(ctx, context, 413, "This form is too large", text, backToDashboard);
+      const text = "Nothing was changed. Send less at once.";
+      return unsent(ctx, context, 413, "This form is too large", text, "Back to the form");
     }
     const { account, accounts } = request.session;
     const isOurs = form && !isFromElsewhere(context) &&
@@ -149,8 +149,8 @@ function action(
     }
     const unstorable = unstorableIn(form);
     if (unstorable) {
-      const text = `Nothing was changed. ${unstorable.message} Go back and correct it.`;
-      return message(ctx, context, 400, "This text can't be stored", text, backToDashboard);
+      const text = `Nothing was changed. ${unstorable.message}`;
+      return unsent(ctx, context, 400, "This text can't be stored", text, "Back to the form");
     }
     return await show(ctx, context, request, async () => {
       const outcome = await act(form, request);
@@ -215,15 +215,15 @@ export function createRoutes(app: Hono, ctx: PageContext): Routes {
   };
 }
 
-/** Answers with a page that needs no session. */
+/** Answers with a page that needs no session. `unsent`: the form is filled in again on its page. */
 export function card(
   ctx: PageContext,
   context: Context,
   title: string,
   body: Child,
-  status: Status = 200,
+  { status = 200, unsent = false }: { status?: Status; unsent?: boolean } = {},
 ): Promise<Response> {
-  return html(context, status, <Card title={title} assets={ctx.assets}>{body}</Card>);
+  return html(context, status, <Card {...{ title, unsent }} assets={ctx.assets}>{body}</Card>);
 }
 
 /** Answers with such a page that holds one text and one link. */
@@ -234,6 +234,7 @@ export function message(
   title: string,
   text: string,
   link: { href: string; text: string; isPrimary?: boolean },
+  unsent = false,
 ): Promise<Response> {
   const body = (
     <>
@@ -241,7 +242,23 @@ export function message(
       <LinkLine href={link.href} primary={link.isPrimary ?? false}>{link.text}</LinkLine>
     </>
   );
-  return card(ctx, context, title, body, status);
+  return card(ctx, context, title, body, { status, unsent });
+}
+
+/**
+ * Answers a request that may have been a form, which then changed nothing or may have, with a link
+ * to its page.
+ */
+export function unsent(
+  ctx: PageContext,
+  context: Context,
+  status: Status,
+  title: string,
+  text: string,
+  linkText: string,
+): Promise<Response> {
+  const link = { href: askedPage(context), text: linkText };
+  return message(ctx, context, status, title, text, link, context.req.method === "POST");
 }
 
 /** The same for what was removed and for what is another account's; leads to the section's list. */
@@ -338,7 +355,7 @@ function toSignIn(context: Context, fields: { return_to?: string; unsent?: "1" }
 }
 
 /** Returns the page that the browser asked for, or that held the form that it sent. */
-export function askedPage(context: Context): string {
+function askedPage(context: Context): string {
   return context.req.method === "GET" ? pathOf(new URL(context.req.url)) : formPage(context);
 }
 
@@ -366,9 +383,8 @@ function forbidden(
 /** Answers a form that is too old, or that none of our pages sent. */
 export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   const text =
-    "Nothing was changed. The form was opened before you last signed in or switched accounts, or was sent from another page. Open its page again and fill it in there.";
-  const link = { href: formPage(context), text: "Open the page again" };
-  return message(ctx, context, 403, "This form has expired", text, link);
+    "Nothing was changed. The form was opened before you last signed in or switched accounts, or was sent from another page.";
+  return unsent(ctx, context, 403, "This form has expired", text, "Open the page again");
 }
 
 async function html(context: Context, status: Status, node: Child): Promise<Response> {

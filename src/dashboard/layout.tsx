@@ -104,14 +104,17 @@ export function SignedIn({ frame, session, now, csrf, notice, assets, children }
   );
 }
 
-/** A page that needs no session: a card in the middle. */
-export function Card(
-  { title, assets, children }: { title: string; assets: Assets; children?: Child },
-) {
+/** A page that needs no session: a card in the middle. `unsent`: `dashboard.js` keeps the form. */
+export function Card({ title, assets, unsent, children }: {
+  title: string;
+  assets: Assets;
+  unsent: boolean;
+  children?: Child;
+}) {
   return (
     // The form that starts a sign-in leads to the identity provider, and from there anywhere.
     <Document title={title} policy="base-uri 'none'" assets={assets} class="card-page">
-      <main class="card">
+      <main class="card" {...(unsent ? { "data-unsent": true } : {})}>
         <Brand />
         <h1>{title}</h1>
         {children}

@@ -44,7 +44,7 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
   // With roles from the provider's groups even the owner gets in without a claim link.
   const mayBegin = ctx.signIn.roles !== undefined || await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
-  const unsent = unsentForm(context);
+  const notice = unsentForm(context);
   return await card(
     ctx,
     context,
@@ -52,7 +52,7 @@ export async function signInPage(ctx: PageContext, context: Context): Promise<Re
     mayBegin
       ? (
         <>
-          {unsent ?? <p>Keys, vendor keys and people of this gateway are managed here.</p>}
+          {notice ?? <p>Keys, vendor keys and people of this gateway are managed here.</p>}
           <StartForm
             csrf={visitorToken(ctx, context)}
             fields={{ return_to: returnPath(context.req.query("return_to")) }}
@@ -82,7 +82,7 @@ function rememberPage(ctx: PageContext, context: Context): void {
 function unsentForm(context: Context): Child {
   if (context.req.query("unsent") === undefined) return undefined;
   return (
-    <p class="notice notice-failed" role="alert">
+    <p class="notice notice-failed" role="alert" data-unsent>
       Your session had ended before you sent the form, so nothing was changed. Sign in to return to
       it.
     </p>

@@ -77,8 +77,9 @@ Deno.test("an owner makes, changes and removes one without a script, and calls g
   const form = (await owner.get(change)).text;
   assert.match(form, />gpt-4\.1 9\nclaude-sonnet-4-6 1<\/textarea>/);
   assert.match(form, /<option value="session" selected>/);
-  const changed = await owner.submit(change, `${models}/change`, {
-    ...{ name: "fast:1", targets: "grok-4.3", fallbacks: "", stick_by: "" },
+  assert.equal((await owner.submit(change, change, { targets: "no-such-model" })).status, 400);
+  const changed = await owner.submit(change, change, {
+    ...{ targets: "grok-4.3", fallbacks: "", stick_by: "" },
   });
   assert.equal(changed.location, models);
   assert.deepEqual(await called("fast:1"), [200, "grok-4.3"]);

@@ -40,30 +40,31 @@ document.addEventListener("submit", (event) => {
   if (!event.defaultPrevented) remember(form);
 });
 
-// A form that is sent after the session has ended is filled in again after the sign-in. What was
-// typed, without passwords, waits in this tab until its next page.
+// A form that changed nothing, since its session had ended or the store was away, is filled in again
+// on its page. What was typed, without passwords, waits in this tab until its next page.
 const sentForm = "sent-form";
-const person = document.querySelector(".account-person")?.title;
+const [person, account] = [".account-person", ".account-name"].map((one) =>
+  document.querySelector(one)?.textContent
+);
 
 function remember(/** @type {HTMLFormElement} */ form) {
   const fields = new URLSearchParams(new FormData(form));
   for (const { name } of form.querySelectorAll("[type=hidden], [type=password]")) {
     fields.delete(name);
   }
-  const path = location.pathname + location.search;
   const action = form.getAttribute("action");
-  sessionStorage.setItem(sentForm, JSON.stringify({ person, path, action, text: `${fields}` }));
+  sessionStorage.setItem(sentForm, JSON.stringify({ person, account, action, text: `${fields}` }));
 }
 
-/** Fills in a form that was sent after the session had ended, which the sign-in page has noted. */
+/** Fills in a form that changed nothing, as the page has noted that came instead of its result. */
 function restore() {
   const sent = JSON.parse(sessionStorage.getItem(sentForm) ?? "{}");
-  const isSignIn = new URLSearchParams(location.search).has("unsent");
-  if (isSignIn) sessionStorage.setItem(sentForm, JSON.stringify({ ...sent, isUnsent: true }));
+  if (document.querySelector("[data-unsent]")) {
+    sessionStorage.setItem(sentForm, JSON.stringify({ ...sent, isUnsent: true }));
+  }
   if (person === undefined) return;
   sessionStorage.removeItem(sentForm);
-  const isHere = sent.person === person && sent.path === location.pathname + location.search;
-  if (!sent.isUnsent || !isHere) return;
+  if (!sent.isUnsent || sent.person !== person || sent.account !== account) return;
   const fields = new URLSearchParams(sent.text);
   const form = document.querySelector(`main form[action="${CSS.escape(sent.action)}"]`);
   for (const field of form?.elements ?? []) {

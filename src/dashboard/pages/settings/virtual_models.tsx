@@ -40,16 +40,15 @@ export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
     "viewer",
     async (request) => csvFile("virtual-models", columns, await shownModels(ctx, request)),
   );
-  app.get(`${address}/new`, "owner", (request) => formPage(ctx, request, "new", blankForm));
-  app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request, "new"));
+  app.get(`${address}/new`, "owner", (request) => formPage(ctx, request, blankForm));
+  app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
   app.get(`${address}/change`, "owner", async (request) => {
     const { name, definition } = await modelOf(ctx, request, request.query("name"));
-    const values = { name: [name], ...valuesOf(definition) };
-    return formPage(ctx, request, "change", { values, fieldErrors: {} });
+    return formPage(ctx, request, { values: valuesOf(definition), fieldErrors: {} }, name);
   });
   app.post(`${address}/change`, "owner", async (form, request) => {
-    await modelOf(ctx, request, form.text("name"));
-    return await set(ctx, form, request, "change");
+    const { name } = await modelOf(ctx, request, request.query("name"));
+    return await set(ctx, form, request, name);
   });
   confirmationRoutes(app, {
     ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
@@ -79,14 +78,15 @@ async function set(
   ctx: PageContext,
   form: Form,
   request: PageRequest,
-  kind: "new" | "change",
+  changed?: string,
 ): Promise<Outcome> {
-  const name = form.text("name");
+  const name = changed ?? form.text("name");
   const { accountId } = request;
   const json = requestOf(form);
   try {
     if (
-      kind === "new" && (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
+      changed === undefined &&
+      (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
     ) {
       throw new OptionError("name", "a virtual model of this name already exists");
     }
@@ -97,7 +97,7 @@ async function set(
     if (!(thrown instanceof OptionError)) throw thrown;
     const fieldErrors = { ...invalidName(name, form), ...fieldErrorsOf(thrown, form) };
     const shown = { values: form.values(), fieldErrors };
-    return { ...formPage(ctx, request, kind, shown), status: 400 };
+    return { ...formPage(ctx, request, shown, changed), status: 400 };
   }
   const text = `Calls to ${name} go to its targets from now on.`;
   return { to: address, notice: { kind: "done", text } };
@@ -261,15 +261,15 @@ const stickNames = new Map([["", "–"], ["session", "Session"], ["user", "End u
 function formPage(
   ctx: PageContext,
   request: PageRequest,
-  kind: "new" | "change",
   shown: Shown,
+  changed?: string,
 ): Page {
-  const isNew = kind === "new";
+  const isNew = changed === undefined;
   return {
     title: isNew ? "New virtual model" : "Change virtual model",
     section: "settings",
     body: (
-      <PostForm action={`${address}/${kind}`} csrf={request.csrf} class="form">
+      <PostForm action={request.address} csrf={request.csrf} class="form">
         <FormError fieldErrors={shown.fieldErrors} />
         {isNew
           ? (
@@ -284,12 +284,9 @@ function formPage(
             />
           )
           : (
-            <>
-              <h2>
-                <code>{shown.values.name?.[0]}</code>
-              </h2>
-              <input type="hidden" name="name" value={shown.values.name?.[0] ?? ""} />
-            </>
+            <h2>
+              <code>{changed}</code>
+            </h2>
           )}
         <TextArea
           {...shown}
