@@ -4,7 +4,7 @@ import {
   type HeavyBodies,
   heavyUnits,
   heavyValues,
-  jsonLimits,
+  wideLimits,
 } from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
 import { parseExactly } from "../base/exact_json.ts";
@@ -21,7 +21,7 @@ export interface RereadRequest {
 /** Shorter texts, in UTF-16 units, hold too little to delay anybody. */
 const lightUnits = 64 * 1024;
 
-/** Parses a stored request, whose limits were checked when it arrived. */
+/** Parses a stored request, whose limits were checked when it arrived, in other pieces. */
 export async function rereadRequest(
   { work, room }: HeavyBodies,
   text: string,
@@ -31,7 +31,7 @@ export async function rereadRequest(
     return { value: parseExactly(text), step: runAtOnce, release: () => {} };
   }
   const who: HeavyWorker = { key: String(accountId), hasNoTimeout: true };
-  const count = new JsonCount(jsonLimits);
+  const count = new JsonCount(wideLimits);
   await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     return { value: parseExactly(text), step: runAtOnce, release: () => {} };

@@ -15,3 +15,15 @@ Deno.test("a stored request waits for its turn however long that takes", async (
   assert.deepEqual(value, request);
   assert.equal(await step(() => "done"), "done");
 });
+
+Deno.test("a stored request is read whole, though counted again it would be refused", async () => {
+  const work = createHeavyWork({
+    tooLate: () => new Error("too late"),
+    setTimer: (_ms, run) => (queueMicrotask(run), () => {}),
+  });
+  const room = createValueGate(1_000_000, () => () => {});
+  const request = { model: "m", input: "word ".repeat(220_000) };
+  const text = JSON.stringify(request).replace(",", "," + " ".repeat(300_000));
+  const { value } = await rereadRequest({ work, room }, text, 1);
+  assert.deepEqual(value, request);
+});
