@@ -38,6 +38,9 @@ const integer = /^-?\d+$/;
 /** No real request or answer has more; a thousand take two milliseconds. */
 const maxIntegers = 1000;
 
+/** Longer ones take long to convert, and look like large objects to `writeJson`. */
+const maxDigits = 1000;
+
 /** Writes the integers that a number can't hold as strings that begin with the mark. */
 function markIntegers(text: string, mark: string): string {
   let marked = "";
@@ -48,7 +51,8 @@ function markIntegers(text: string, mark: string): string {
     const end = quote < 0 ? text.length : quote;
     if (end - at >= 16) {
       for (const { 0: digits, index } of text.slice(at, end).matchAll(longNumber)) {
-        if (!integer.test(digits) || String(Number(digits)) === digits) continue;
+        if (digits.length > maxDigits || !integer.test(digits)) continue;
+        if (String(Number(digits)) === digits) continue;
         if (++count > maxIntegers) return text;
         marked += `${text.slice(copied, at + index)}"${mark}${digits}"`;
         copied = at + index + digits.length;

@@ -1,5 +1,7 @@
 import assert from "@std/assert";
 import { withExactIntegers } from "./exact_integers.ts";
+import { finish } from "./steps.ts";
+import { writeJson } from "./write_json.ts";
 
 const big = "1234567890123456789";
 
@@ -23,6 +25,14 @@ Deno.test("other numbers and texts are what they are without", () => {
   }1,"e":"\\"${big}"}`;
   assert.equal(written(text), JSON.stringify(JSON.parse(text)));
   assert.equal(withExactIntegers(big, Number(big)), Number(big));
+});
+
+Deno.test("an integer of more than a thousand digits is what it is without", () => {
+  const longest = "9".repeat(1000);
+  assert.equal(written(`[${longest}]`), `[${longest}]`);
+  const text = `{"a":[${"9".repeat(300_000)}],"b":${big}}`;
+  const value = withExactIntegers(text, JSON.parse(text));
+  assert.equal(finish(writeJson(value)), `{"a":[null],"b":${big}}`);
 });
 
 Deno.test("with names, only what lies in members of these names", () => {
