@@ -86,7 +86,7 @@ const limits = {
 } as const;
 
 /** It is parsed at once. No model writes calls with longer arguments. */
-const maxInnerUnits = 2 * 1024 * 1024;
+export const maxInnerUnits = 2 * 1024 * 1024;
 
 /**
  * Parses JSON text inside a field, such as a call's arguments, which the limits on the body don't

@@ -11,6 +11,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../../kernel/canonical_request.ts";
+import { callArguments } from "../../../kernel/call_arguments.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
 import { noUserTurn } from "../../../kernel/no_user_turn.ts";
@@ -271,18 +272,11 @@ function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefine
 }
 
 function writeCall(part: ToolCallPart, context: ContentContext): Record<string, unknown> {
-  const args = part.custom ? { input: part.arguments } : parseArguments(part.arguments);
-  if (args === undefined) {
-    throw invalidValue(
-      part.path,
-      `the arguments of the tool call '${part.id}' are not a JSON object`,
-    );
-  }
   return {
     functionCall: {
       ...(context.traits.signatures ? { id: part.id } : {}),
       name: context.aliasOf(part.name),
-      args,
+      args: callArguments(part),
     },
     ...signatureOf(part.opaque),
   };

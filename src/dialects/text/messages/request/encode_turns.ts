@@ -3,11 +3,10 @@ import type {
   Loss,
   Part,
   ReasoningPart,
-  ToolCallPart,
   ToolResultPart,
 } from "../../../kernel/canonical_request.ts";
-import { invalidValue } from "../../../../shared/fault.ts";
-import { innerJson, isRecord } from "../../../kernel/json.ts";
+import { callArguments } from "../../../kernel/call_arguments.ts";
+import { innerJson } from "../../../kernel/json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";
@@ -54,7 +53,7 @@ function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): 
         type: "tool_use",
         id: ids?.get(part),
         name: context.aliasOf(part.name),
-        input: writeInput(part),
+        input: callArguments(part),
       }, part);
     case "tool-result":
       return writeResult(part, ids, context);
@@ -69,15 +68,6 @@ function writeReasoning(part: ReasoningPart): Block {
   return part.opaque?.kind === "redacted"
     ? { type: "redacted_thinking", data: part.opaque.value }
     : { type: "thinking", thinking: part.text, signature: part.opaque?.value ?? "" };
-}
-
-/** Returns the arguments as an object, which the dialect requires. */
-function writeInput(call: ToolCallPart): Block {
-  if (call.custom) return { input: call.arguments };
-  if (call.arguments.trim() === "") return {};
-  const input = innerJson(call.arguments);
-  if (isRecord(input)) return input;
-  throw invalidValue(call.path, `the arguments of the tool call ${call.id} must be a JSON object`);
 }
 
 function writeResult(
