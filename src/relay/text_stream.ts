@@ -71,9 +71,7 @@ export class TextStreamListener implements StreamListener {
   take(piece: Uint8Array, output: StreamOutput): Promise<void> | undefined {
     const run = new Run(output);
     try {
-      const rest = this.#takeRun(piece, run, output);
-      if (rest.length === 0) return undefined;
-      return this.#takeEvents(this.#splitter.push(rest), run, output);
+      return this.#takePiece(piece, run, output);
     } finally {
       run.send();
     }
@@ -81,16 +79,10 @@ export class TextStreamListener implements StreamListener {
 
   /** Takes the last event, whose blank line may not have come. */
   takeLast(output: StreamOutput): Promise<void> | undefined {
-    const run = new Run(output);
-    try {
-      const events = this.#splitter.end();
-      const whole = events.filter((event) =>
-        this.#isHeavy(event) || isWholeEvent(event, eventExcess)
-      );
-      return this.#takeEvents(whole, run, output);
-    } finally {
-      run.send();
-    }
+    const whole = this.#splitter.end().filter((event) =>
+      this.#isHeavy(event) || isWholeEvent(event, eventExcess)
+    );
+    return this.#takeAlone(whole, output);
   }
 
   end(output: StreamOutput): Uint8Array | undefined {
@@ -116,6 +108,33 @@ export class TextStreamListener implements StreamListener {
     return {};
   }
 
+  /**
+   * Takes runs of similar events, and the events between them one by one. Looking for a run costs as
+   * much as reading the rest of the piece, so each time twice as many events are taken before.
+   */
+  #takePiece(piece: Uint8Array, run: Run, output: StreamOutput): Promise<void> | undefined {
+    let rest = this.#takeRun(piece, run, output);
+    for (let events = 1; rest.length > 0; events *= 2) {
+      const mayRun = rest.length > shortBytes && this.#plan.forwardRun && this.#decoder.decodeRun;
+      const length = mayRun ? endOfEvents(rest, events) : rest.length;
+      const some = this.#splitter.push(rest.subarray(0, length));
+      const taking = this.#takeEvents(some, run, output);
+      const others = rest.subarray(length);
+      if (taking) return others.length > 0 ? taking.then(() => this.take(others, output)) : taking;
+      rest = this.#takeRun(others, run, output);
+    }
+    return undefined;
+  }
+
+  #takeAlone(events: readonly SseEvent[], output: StreamOutput): Promise<void> | undefined {
+    const run = new Run(output);
+    try {
+      return this.#takeEvents(events, run, output);
+    } finally {
+      run.send();
+    }
+  }
+
   /** Takes events at once, up to the first that is taken in turns with other calls. */
   #takeEvents(
     events: readonly SseEvent[],
@@ -135,14 +154,8 @@ export class TextStreamListener implements StreamListener {
         }
       }
       run.send();
-      return this.#takeInTurns(event, decoded, output).then(() => {
-        const rest = new Run(output);
-        try {
-          return this.#takeEvents(events.slice(index + 1), rest, output);
-        } finally {
-          rest.send();
-        }
-      });
+      return this.#takeInTurns(event, decoded, output)
+        .then(() => this.#takeAlone(events.slice(index + 1), output));
     }
     return undefined;
   }
@@ -345,6 +358,25 @@ function isContent(event: CanonicalEvent): boolean {
 function mayFollowEnd({ events, terminal }: DecodedEvent): boolean {
   return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
 }
+
+/** In fewer bytes no run of events is looked for: it would save too little. */
+const shortBytes = 1024;
+
+/** Where the event with this number ends; the end of the bytes if it isn't found. */
+function endOfEvents(bytes: Uint8Array, events: number): number {
+  let end = 0;
+  for (let found = 0; found < events; end++) {
+    end = bytes.indexOf(lineFeed, end);
+    if (end < 0) return bytes.length;
+    if (bytes[end + 1] === lineFeed) {
+      found++;
+      end++;
+    }
+  }
+  return end;
+}
+
+const lineFeed = 10;
 
 function checkEvent(data: string): void {
   const excess = eventExcess(data);

@@ -4,6 +4,7 @@ import type { SseEvent } from "../base/sse.ts";
 import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
+import { createStreamDecoder as createChatDecoder } from "../dialects/text/chat/stream_decoder.ts";
 import { createStreamDecoder } from "../dialects/text/responses/stream_decoder.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
@@ -161,4 +162,43 @@ Deno.test("what was written for a vendor's tool is metered, also if the caller l
   listener.settle();
   const block = heard.find((one) => one.type === "block-start");
   assert.equal(block?.content.kind, "vendor");
+});
+
+Deno.test("similar events are taken together, also behind others in the same piece", () => {
+  const event = (delta: object, reason: string | null = null) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
+  const said = Array.from({ length: 100 }, (_, index) => event({ content: `word ${index} ` }));
+  const thought = said.map((text) => text.replace("content", "reasoning"));
+  const first = event({ role: "assistant", content: "" });
+  const piece = [first, ...thought, ...said, event({}, "stop"), "data: [DONE]\n\n"].join("");
+  const decoder = createChatDecoder({});
+  const decode = decoder.decode.bind(decoder);
+  let alone = 0;
+  decoder.decode = (event) => (alone++, decode(event));
+  const heard: CanonicalEvent[] = [];
+  const sent: string[] = [];
+  let hasBegun = false;
+  const listener = new TextStreamListener({
+    vendorCall: {} as VendorCallContext,
+    meter: { listen: (more) => void heard.push(...more) } as Partial<Meter> as Meter,
+    plan: {
+      forward: ({ bytes }, { events }) => ({ events, sent: bytes }),
+      forwardRun: (bytes, events) => ({ events, sent: bytes }),
+    } as Partial<StreamPlan> as StreamPlan,
+    ...{ decoder, awaitsContent: false },
+  });
+  listener.take(new TextEncoder().encode(piece), {
+    get hasBegun() {
+      return hasBegun;
+    },
+    begin: () => hasBegun = true,
+    mayEnd() {},
+    complete() {},
+    send: (bytes) => void sent.push(new TextDecoder().decode(bytes)),
+  });
+  assert.equal(sent.join(""), piece);
+  const text = heard.map((one) => one.type === "block-delta" ? one.text : "").join("");
+  assert.equal(text, said.map((_, index) => `word ${index} `).join("").repeat(2));
+  // One by one: the first ones, from which the form is learned, those of the change, and the end.
+  assert.ok(alone < 30, `${alone} of 203 events were taken one by one`);
 });
