@@ -15,7 +15,7 @@ const answerLimits = {
 } as const;
 
 /** Shorter events are parsed uncounted. */
-const countedUnits = 64 * 1024;
+export const countedUnits = 64 * 1024;
 
 /**
  * Throws `upstream_invalid_response` for a JSON text that holds too much to be parsed. `values`

@@ -7,7 +7,7 @@ import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import { eventExcess, parseWithinLimits } from "./answer_limits.ts";
+import { countedUnits, eventExcess, parseWithinLimits } from "./answer_limits.ts";
 import { isWholeEvent } from "./last_event.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
@@ -145,7 +145,7 @@ export class TextStreamListener implements StreamListener {
       const event = events[index]!;
       let decoded: DecodedEvent | undefined;
       if (!this.#isHeavy(event)) {
-        if (event.data !== undefined) checkEvent(event.data);
+        checkEvent(event);
         decoded = this.#decode(event);
         if (!decoded) continue;
         if (!this.#isLong(decoded)) {
@@ -378,8 +378,10 @@ function endOfEvents(bytes: Uint8Array, events: number): number {
 
 const lineFeed = 10;
 
-function checkEvent(data: string): void {
-  const excess = eventExcess(data);
+/** The data of an event like those before it is not even decoded. */
+function checkEvent(event: SseEvent): void {
+  if (event.bytes.length <= countedUnits) return;
+  const excess = event.data === undefined ? undefined : eventExcess(event.data);
   if (excess) throw excess;
 }
 
