@@ -221,3 +221,46 @@ apart("a call is erased with its corrected charge, or isn't corrected", async (m
   assert.deepEqual(await books(main, records), { ...expected, rows: [] });
   assert.deepEqual(await ledger.check(), []);
 });
+
+apart("a refund that is finished elsewhere leaves the sums once", async (main, records) => {
+  const { accountId, analytics, called, correct, ledger } = await opened(main, records);
+  const [settled] = called;
+  const refund = { accountId, transactionId: "a", note: "twice", settled };
+  await assert.rejects(refundCharge(main, refund, away(records, main)), /away/);
+  await analytics.finishCorrections();
+  await main.transaction(async (tx) => void await noteErased(tx, ["a"]));
+  await analytics.erase([{ transactionId: "a", createdAt: settled!.createdAt }]);
+  // The process that was cut off tries again, now that the row is gone.
+  await refundCharge(main, refund, analytics);
+  const expected = { rows: [[1000n, "old"]], sums: 1000n, ledger: 1000n, notes: 0 };
+  assert.deepEqual(await books(main, records), expected);
+  await correct(3000n);
+  assert.deepEqual(await books(main, records), {
+    ...{ ...expected, rows: [[3000n, "3000"]] },
+    ...{ sums: 3000n, ledger: 3000n },
+  });
+  assert.deepEqual(await ledger.check(), []);
+});
+
+apart("a note is no match for what a version without notes did", async (main, records) => {
+  const { accountId, analytics, correct, ledger } = await opened(main, records);
+  await assert.rejects(correct(3000n, away(records, main)), /away/);
+  const [before] = await main.query(
+    "select json_agg(u)::text as notes from unfinished_corrections u",
+  );
+  await correct(5000n);
+  await refundCharge(main, { accountId, transactionId: "a", note: "twice" }, analytics);
+  await analytics.finishCorrections();
+  // Such a version leaves them.
+  await main.query(
+    `insert into unfinished_corrections
+     select * from json_populate_recordset(null::unfinished_corrections, $1::text::json)`,
+    [before!.notes as string],
+  );
+  await analytics.finishCorrections();
+  assert.deepEqual(await books(main, records), {
+    rows: [[0n, "5000"], [5000n, "5000"]],
+    ...{ sums: 5000n, ledger: 5000n, notes: 0 },
+  });
+  assert.deepEqual(await ledger.check(), []);
+});

@@ -1,6 +1,7 @@
+import { correctedAmong, refundedAmong } from "../../credit/store/changed_charges.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { notGone } from "../../erasure/store/tombstones.ts";
+import { noteRefunded, notGone } from "../../erasure/store/tombstones.ts";
 import type { DueCorrection } from "../analytics_store.ts";
 import { writeCorrections } from "./repricing.ts";
 
@@ -71,7 +72,8 @@ export async function finishCorrections(
 
 /**
  * Reads the notes once it has locked the rows: whoever locks a row later writes what the ledger has
- * by then, and whoever was cut off leaves the note. A row that is gone is one of the sums of its
+ * by then, and whoever was cut off leaves the note. The charge is the ledger's of now, since a
+ * version without notes may have changed it later. A row that is gone is one of the sums of its
  * time, which retention leaves as they are.
  */
 async function finish(
@@ -93,8 +95,18 @@ async function finish(
        from unfinished_corrections where transaction_id = any($1::text[])`,
       [ids],
     );
-    const byId = new Map(notes.map((note) => [idOf(note), note]));
-    await writeCorrections(tx, accountId, rows.flatMap((row) => correction(row, byId)));
+    const noted = new Map(notes.map((note) => [idOf(note), note]));
+    const due = rows.map(idOf).filter((id) => noted.has(id));
+    const refunded = await refundedAmong(main, due);
+    const corrected = await correctedAmong(main, due);
+    const chargeOf = (id: string) => refunded.has(id) ? 0n : corrected.get(id);
+    await writeCorrections(
+      tx,
+      accountId,
+      rows.flatMap((row) => correction(row, noted.get(idOf(row)), chargeOf(idOf(row)))),
+    );
+    // Its refund, if it was cut off, must not take the charge out of the sums again.
+    if (refunded.size > 0) await noteRefunded(tx, [...refunded]);
     return notes;
   });
   await main.query(
@@ -105,12 +117,13 @@ async function finish(
   );
 }
 
-function correction(row: SqlRow, notes: ReadonlyMap<string, SqlRow>) {
-  const note = notes.get(idOf(row));
+function correction(row: SqlRow, note: SqlRow | undefined, charge: bigint | undefined) {
   if (!note) return [];
-  const costNanos = (note.cost_nanos ?? row.cost_nanos) as bigint | null;
-  const chargedNanos = note.charged_nanos as bigint;
-  const priceVersion = (note.price_version ?? row.price_version) as string | null;
+  const chargedNanos = charge ?? note.charged_nanos as bigint;
+  // A later correction has written its own cost, or will.
+  const { cost_nanos, price_version } = chargedNanos === note.charged_nanos ? note : row;
+  const costNanos = (cost_nanos ?? row.cost_nanos) as bigint | null;
+  const priceVersion = (price_version ?? row.price_version) as string | null;
   const call = {
     transactionId: idOf(row),
     cursor: String(row.place),

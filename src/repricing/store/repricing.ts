@@ -1,10 +1,11 @@
 import type { RepricingStore } from "../repricing.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
-import { lockAccounts, refundOperation } from "../../credit/store/ledger.ts";
+import { correctedAmong, refundedAmong } from "../../credit/store/changed_charges.ts";
+import { lockAccounts } from "../../credit/store/ledger.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 import { postBudgetCharges } from "../../budgets/store/budget_charges.ts";
-import type { AnalyticsStore, CorrectedCall, PricedCall } from "../../records/analytics_store.ts";
+import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_store.ts";
 
 /**
  * Builds the store. Calls and ledger change in one transaction where both share a database; else
@@ -14,11 +15,12 @@ export function createRepricing(database: Database, analytics: AnalyticsStore): 
   return {
     async *read(query) {
       for await (const calls of analytics.pricedCalls(query)) {
-        const refunded = await refundedAmong(database, calls);
-        const posted = await postedAmong(database, calls);
+        const ids = calls.map(({ transactionId }) => transactionId);
+        const refunded = await refundedAmong(database, ids);
+        const corrected = await correctedAmong(database, ids);
         yield calls.map((call) => {
           const isRefunded = refunded.has(call.transactionId);
-          const postedNanos = isRefunded ? 0n : posted.get(call.transactionId);
+          const postedNanos = isRefunded ? 0n : corrected.get(call.transactionId);
           return { ...call, isRefunded, ...(postedNanos === undefined ? {} : { postedNanos }) };
         });
       }
@@ -86,7 +88,7 @@ async function lockRefunded(
   calls: readonly CorrectedCall[],
 ): Promise<ReadonlySet<string>> {
   await lockAccounts(tx, [accountId]);
-  return await refundedAmong(tx, calls.map(({ call }) => call));
+  return await refundedAmong(tx, calls.map(idOf));
 }
 
 function withRefunds(
@@ -132,31 +134,6 @@ async function adjust(
     posted,
     changed.map(({ call: { transactionId }, chargedNanos }) => ({ transactionId, chargedNanos })),
   );
-}
-
-/** Finds the refunded calls. A refund counts even if the call's row doesn't show it yet. */
-async function refundedAmong(
-  database: Queryable,
-  calls: readonly PricedCall[],
-): Promise<Set<string>> {
-  const rows = await database.query(
-    "select interaction_id from ledger_entries where operation_id = any($1::text[])",
-    [calls.map(({ transactionId }) => refundOperation(transactionId))],
-  );
-  return new Set(rows.map(({ interaction_id }) => String(interaction_id)));
-}
-
-/** Returns what the ledger has charged for calls that were corrected before. */
-async function postedAmong(
-  database: Queryable,
-  calls: readonly PricedCall[],
-): Promise<Map<string, bigint>> {
-  const rows = await database.query(
-    `select interaction_id, charged_nanos from corrected_charges
-     where interaction_id = any($1::text[])`,
-    [calls.map(({ transactionId }) => transactionId)],
-  );
-  return new Map(rows.map((row) => [String(row.interaction_id), row.charged_nanos as bigint]));
 }
 
 /**
