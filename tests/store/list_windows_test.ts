@@ -155,6 +155,17 @@ eachDatabase("long pages of many users have each call once and in order", async 
   assert.deepEqual([totals.calls, totals.isAll], [expected.length, true]);
 });
 
+eachDatabase("a short page of more values than are looked up ends early, too", async (database) => {
+  const accountId = await newAccount(database);
+  await createAnalyticsStore(database).insert(callsOf(accountId, 60, new Random(seeds(1)[0]!)));
+  // Names as in usage are looked for twice each, so that a caller's 500 may be 1,000.
+  const model = Array.from({ length: 501 }, (_, n) => `nothing ${n}`);
+  const query = { accountId, limit: 10, filters: { model }, order: "newest" } as const;
+  const { rows, searchedBackTo } = await listInteractions(database, query, [30]);
+  assert.deepEqual(rows, []);
+  assert.ok(searchedBackTo && searchedBackTo.getTime() > first);
+});
+
 eachDatabase("calls of one moment are found, however many more than a window", async (database) => {
   const accountId = await newAccount(database);
   const ids = Array.from({ length: 12 }, (_, n) => `txn_${10 + n}`);

@@ -144,7 +144,7 @@ const maxIndexRows = 20_000;
 function checksMany(query: InteractionListQuery): boolean {
   return checksCalls(query) ||
     indexedFilters(query.filters).some(({ wanted }) =>
-      wanted.length > 1 && wanted.length * query.limit > maxIndexRows
+      wanted.length > maxLookUps || wanted.length > 1 && wanted.length * query.limit > maxIndexRows
     );
 }
 
