@@ -91,7 +91,7 @@ export async function refuseCopied(path: string): Promise<void> {
   const note = shellWord(copyNoteIn(path));
   const wayOut = `set DATABASE_URL; or, to return to what was copied, remove ${note}`;
   throw new Error(
-    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at}), which has its credit now: ${wayOut}.`,
+    `DATABASE_URL is missing: the embedded database in DATA_DIR=${path} was copied to PostgreSQL (${at}), which has its credit now: ${wayOut}. If \`database copy\` didn't report its end, repeat it first.`,
   );
 }
 

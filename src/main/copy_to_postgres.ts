@@ -1,4 +1,4 @@
-import { type CommandResult, done } from "../admin/command.ts";
+import { commandFailure, type CommandResult, done } from "../admin/command.ts";
 import { mebibytes, openProgressBar, type ProgressBar } from "../admin/export_output.ts";
 import { systemClock } from "../base/clock.ts";
 import type { LogLines } from "../base/log.ts";
@@ -45,14 +45,24 @@ export async function copyToPostgres(
   const target = await openMain(config, stack);
   const bar = at.isWatched ? await openProgressBar() : undefined;
   stack.defer(() => bar?.stop());
+  let isNoted = false;
   const tables = await copyDatabase(source, target, {
     openPartitions: copyPartitions,
     async adapt(to) {
       await adoptExports(to, dataDir, analyticsDatabaseUrl === undefined);
       // Last before the commit, which may succeed without this process learning of it.
       await noteCopy(dataDir, systemClock.now());
+      isNoted = true;
     },
     ...bar && progressOn(bar),
+  }).catch((thrown) => {
+    if (!isNoted) throw thrown;
+    throw new Error(
+      `${
+        commandFailure(thrown)
+      } PostgreSQL may have the copy: repeat the command, which finds out.`,
+      { cause: thrown },
+    );
   });
   return copied(tables, dataDir);
 }
