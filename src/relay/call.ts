@@ -6,12 +6,11 @@ import { finish } from "../base/steps.ts";
 import {
   bareInteraction,
   type CacheResult,
-  type InteractionStatus,
   type ObservedCall,
   type SettledCall,
   type VendorAttempt,
 } from "../shared/interaction.ts";
-import { type Fault, reasonOf } from "../shared/fault.ts";
+import { reasonOf } from "../shared/fault.ts";
 import { type CostBounds, storableCount } from "../pricing/plausible.ts";
 import { isDearerTier, type PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
@@ -25,8 +24,9 @@ import {
   payloadLimits,
 } from "../records/payload.ts";
 import { drawingModel, unreportedSearches } from "./plan/hosted_work.ts";
+import type { Ending } from "./ending.ts";
 import type { OpenStreams } from "./open_streams.ts";
-import { type AnswerText, prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
+import { prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
 import { answerInSteps, type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
@@ -171,10 +171,10 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Prepares a large answer for its record in steps; settling would do so at once. */
-  async prepare(text: string, step: Step, { isCut, media }: AnswerText): Promise<void> {
+  async prepare(text: string, step: Step, { isCut }: { isCut: boolean }): Promise<void> {
     if (this.#isMetadataOnly) return;
     const retain = isCut ? undefined : this.#candidate.recorded.retain;
-    this.#prepared = await prepareAnswer(text, step, { limits: this.#limits(), retain, media });
+    this.#prepared = await prepareAnswer(text, step, { limits: this.#limits(), retain });
   }
 
   /** The same for the answer of a stream that is over, which is folded first. */
@@ -341,7 +341,7 @@ export class Call<M extends CallMeter = Meter> {
   #interaction(ending: Ending, answer: RecordedAnswer): SettledCall {
     const payload = this.#try(
       "payload",
-      () => this.#payload(answer.text, answer.isCut || answer.lacksLogprobs === true),
+      () => this.#payload(answer),
       this.#payloadOf(undefined, true),
     );
     const since = (ms: number) => storableCount(Math.round(ms - this.#caller.arrivedMs));
@@ -404,8 +404,8 @@ export class Call<M extends CallMeter = Meter> {
     );
   }
 
-  #answerOf({ responseText: text, isTruncated: isCut = false }: Ending): RecordedAnswer {
-    if (text !== undefined) return { text, isCut };
+  #answerOf({ responseText: text, responseMedia, isTruncated }: Ending): RecordedAnswer {
+    if (text !== undefined) return { text, media: responseMedia, isCut: isTruncated === true };
     return this.#answer ?? recordedAnswer(
       this.meter,
       this.#plan,
@@ -527,9 +527,11 @@ export class Call<M extends CallMeter = Meter> {
     return this.#prepared?.text === text ? this.#prepared : undefined;
   }
 
-  #payload(response: string | undefined, isCut: boolean): Payload {
-    if (this.#isMetadataOnly) return this.#payloadOf(undefined, false);
-    return this.#payloadOf(response === undefined ? undefined : this.#bound(response), isCut);
+  #payload({ text, media = [], isCut, lacksLogprobs }: RecordedAnswer): Payload {
+    if (text === undefined || this.#isMetadataOnly) return this.#payloadOf(undefined, isCut);
+    const bound = this.#bound(text);
+    const response = { ...bound, media: [...bound.media, ...media] };
+    return this.#payloadOf(response, isCut || lacksLogprobs === true);
   }
 
   #payloadOf(response: BoundPayload | undefined, isCut: boolean): Payload {
@@ -555,20 +557,6 @@ export class Call<M extends CallMeter = Meter> {
   #limits(): PayloadLimits {
     return payloadLimits(this.#deps, this.#candidate.recorded.dialect);
   }
-}
-
-/** How a call ended. */
-export interface Ending {
-  status: InteractionStatus;
-  /** The status that the caller received; null when it left before an answer began. */
-  httpStatus: number | null;
-  errorCode?: ErrorCode;
-  /** The error that the caller got, or would have got. */
-  fault?: Fault;
-  /** The answer's JSON text as the caller received it; absent: it is made by folding the stream. */
-  responseText?: string;
-  /** `responseText` is not the whole answer. */
-  isTruncated?: boolean;
 }
 
 /** Where calls are written so that a crash loses none (`src/records/journal/journal.ts`). */

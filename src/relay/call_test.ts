@@ -103,3 +103,13 @@ Deno.test("of an answer that was cut off nothing is prepared for later turns", a
   assert.deepEqual(cut.made, { encoded: 1, retained: 0 });
   assert.equal(cut.records[0]!.retained, undefined);
 });
+
+Deno.test("the files of an answer are recorded, even if preparing it failed", async () => {
+  const { call, records } = await streamed();
+  const text = JSON.stringify({ image: { sha256: "a-hash" } });
+  const media = [{ sha256: "a-hash", mimeType: "image/png", content: new Uint8Array(4) }];
+  const failing = { inSteps: () => Promise.reject(new Error("not today")) } as unknown as Step;
+  await call.prepare(text, failing, { isCut: false });
+  await call.settle({ ...completed, responseText: text, responseMedia: media });
+  assert.deepEqual([records[0]!.responseText, records[0]!.media], [text, media]);
+});

@@ -1,5 +1,4 @@
 import { heavyUnits } from "../base/heavy_json.ts";
-import { runAtOnce } from "../base/heavy_work.ts";
 import { errors, lastingErrors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Media } from "../shared/media.ts";
@@ -9,15 +8,9 @@ import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./a
 import { budgetOf, VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
 import { askedTtl, type CachedCallDeps, throughCache } from "./cached_call.ts";
-import {
-  type CacheUse,
-  Call,
-  type CallDeps,
-  type Candidate,
-  type Ending,
-  nothingHeld,
-} from "./call.ts";
+import { type CacheUse, Call, type CallDeps, type Candidate, nothingHeld } from "./call.ts";
 import type { CallContext } from "./call_context.ts";
+import type { Ending } from "./ending.ts";
 import type { CallMeter } from "./meter.ts";
 import type { RecordedRequest } from "./recorded_request.ts";
 import { addSettledHeaders, callerLeftReply, modelHeader, type Reply } from "./reply.ts";
@@ -473,15 +466,13 @@ async function answerOf<M extends CallMeter>(
   const { caller } = plan.vendorCall;
   const answer = await plan.execute(call, isLast);
   if ("listener" in answer) return { reply: await streamReply(deps, caller, call, answer) };
-  const { status, headers, body, hold, recordText: responseText, recordMedia: media } = answer;
-  const { isTruncated = false } = answer;
+  const { status, headers, body, hold, recordText: responseText, isTruncated = false } = answer;
   const step = responseText.length > heavyUnits ? caller.heavyStep?.() : undefined;
-  if (step || media) {
-    await call.prepare(responseText, step ?? runAtOnce, { isCut: isTruncated, media });
-  }
+  if (step) await call.prepare(responseText, step, { isCut: isTruncated });
+  const recorded = { responseText, responseMedia: answer.recordMedia, isTruncated };
   const ending: Ending = caller.signal.aborted
-    ? { status: "cancelled", httpStatus: null, responseText, isTruncated }
-    : { status: "completed", httpStatus: status, responseText, isTruncated };
+    ? { status: "cancelled", httpStatus: null, ...recorded }
+    : { status: "completed", httpStatus: status, ...recorded };
   return { reply: { status, headers, body, ...(hold ? { hold } : {}) }, ending };
 }
 

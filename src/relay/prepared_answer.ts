@@ -1,6 +1,5 @@
 import type { Step } from "../base/heavy_work.ts";
 import { type BoundPayload, boundPayloadSteps, type PayloadLimits } from "../records/payload.ts";
-import type { Media } from "../shared/media.ts";
 import type { StoredResponseFields } from "../shared/stored_response.ts";
 import type { Retainer } from "./conversation/conversation.ts";
 
@@ -12,29 +11,15 @@ export interface PreparedAnswer {
   readonly stored?: { readonly response: StoredResponseFields | undefined };
 }
 
-export interface AnswerText {
-  /** The text is not the whole answer. */
-  isCut: boolean;
-  /** Media that it references by hash. */
-  media?: readonly Media[] | undefined;
-}
-
 /** Prepares an answer in steps. What fails is left out: settling tries it again and logs it. */
 export async function prepareAnswer(
   text: string,
   step: Step,
-  { limits, retain, media = [] }: {
-    limits: PayloadLimits;
-    retain: Retainer | undefined;
-    media?: AnswerText["media"];
-  },
+  { limits, retain }: { limits: PayloadLimits; retain: Retainer | undefined },
 ): Promise<PreparedAnswer> {
   const leaveOut = () => ({});
   const payload = await step.inSteps(() => boundPayloadSteps(text, limits))
-    .then(
-      (payload) => ({ payload: { ...payload, media: [...payload.media, ...media] } }),
-      leaveOut,
-    );
+    .then((payload) => ({ payload }), leaveOut);
   if (!retain) return { text, ...payload };
   const stored = await step.inSteps(() => retain(text))
     .then((response) => ({ stored: { response } }), leaveOut);

@@ -5,13 +5,16 @@ import type { Steps } from "../base/steps.ts";
 import { writeJson } from "../base/write_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import { innerJson, isRecord } from "../dialects/kernel/json.ts";
-import type { Ending } from "./call.ts";
+import type { Media } from "../shared/media.ts";
+import type { Ending } from "./ending.ts";
 import type { CallMeter } from "./meter.ts";
 import type { RecordedPlan } from "./recorded_request.ts";
 
 /** The text of a streamed answer for its record. */
 export interface RecordedAnswer {
   text?: string;
+  /** Media that the text references by hash. */
+  media?: readonly Media[] | undefined;
   /** The text is not the whole answer. */
   isCut: boolean;
   /** Only log-probabilities are missing: the answer can be continued. */

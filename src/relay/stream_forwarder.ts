@@ -3,7 +3,8 @@ import { type PushStream, pushStream } from "../base/streams.ts";
 import type { OnDisconnect } from "../keys/api_key.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
-import type { Call, Ending } from "./call.ts";
+import type { Call } from "./call.ts";
+import type { Ending } from "./ending.ts";
 import type { CallTrace } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Clock } from "../base/clock.ts";
@@ -52,10 +53,7 @@ export interface StreamListener {
    * instead.
    */
   fail(fault: Fault): Uint8Array | undefined;
-  /**
-   * Called once at the end of an answer that had begun: reports to the meter what is still
-   * unreported.
-   */
+  /** Called once, when an answer that had begun ends: reports to the meter what is left. */
   settle(isComplete: boolean): StreamRecord;
   /**
    * Whether the answer may be complete by now, but for an event that says so. A caller that leaves

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { setUpForwarder as setUp } from "../../tests/support/forwarded_stream.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { Fault } from "../shared/fault.ts";
-import type { Ending } from "./call.ts";
+import type { Ending } from "./ending.ts";
 import { OpenStreams } from "./open_streams.ts";
 import type { StreamListener } from "./stream_forwarder.ts";
 

@@ -1,5 +1,6 @@
 import type { BodyHandlers, UpstreamBody } from "../../src/vendors/upstream.ts";
-import type { Call, Ending } from "../../src/relay/call.ts";
+import type { Call } from "../../src/relay/call.ts";
+import type { Ending } from "../../src/relay/ending.ts";
 import { OpenStreams } from "../../src/relay/open_streams.ts";
 import {
   type ForwardDeps,
