@@ -6,8 +6,13 @@ import {
 } from "../dialects/media/images/write_answer.ts";
 import type { GeneratedImage } from "../dialects/kernel/image_codec.ts";
 import { base64BytesSteps } from "../dialects/kernel/media_source.ts";
-import { placeholder, withFiles, withReferences } from "../records/answer_files.ts";
-import { externalizeFile } from "../records/externalize_media.ts";
+import { imageGenerations } from "../dialects/media/operations/images.ts";
+import { withFiles } from "../records/answer_files.ts";
+import {
+  externalizeFile,
+  externalizeMediaSteps,
+  placeholder,
+} from "../records/externalize_media.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
 import type { WholeOperationAnswer } from "./operations.ts";
 
@@ -33,7 +38,9 @@ export function* imageAnswer(
   const text = yield* write((image) =>
     addressOf && image.file ? { url: image.data } : imageSource(image)
   );
-  const record = withReferences(text, files, limit);
+  const { mediaFields: fields } = imageGenerations;
+  const recorded = yield* externalizeMediaSteps(text, { inlineBytes, fields, files });
+  const record = { recordText: recorded.text, recordMedia: recorded.media };
   if (!addressOf) return { body: yield* withFiles(text, files), ...record };
   const body = yield* write((image) =>
     image.file ? { url: addressOf(image.file.sha256) } : imageSource(image)

@@ -36,8 +36,12 @@ import { severalRequests } from "../pricing/pricing.ts";
 import { maxBatch } from "../dialects/text/generate/operations/embeddings.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
-import { takeFiles, withReferences } from "../records/answer_files.ts";
-import { externalizeFile } from "../records/externalize_media.ts";
+import { takeFiles } from "../records/answer_files.ts";
+import {
+  type AnswerFiles,
+  externalizeFile,
+  externalizeMediaSteps,
+} from "../records/externalize_media.ts";
 import {
   eventListener,
   type OperationAnswer,
@@ -223,24 +227,25 @@ async function wholeAnswer(
   const hasFiles = isJson(type) && operation.mediaFields.length > 0;
   const { text, files } = hasFiles
     ? await stepFor(body.length, ctx.vendorCall.caller).inSteps(() => takeFiles(body))
-    : { text: utf8Text(body), files: new Map() };
+    : { text: utf8Text(body), files: new Map() as AnswerFiles };
   if (isJson(type) && text.length > heavyUnits && reader.json) {
     const step = stepFor(text.length, ctx.vendorCall.caller);
     reader.json(await step.inSteps(() => parsedOrNone(text, operation.maxValues)));
   } else {
     if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
-    const error = errorIn(text, type);
+    // What has files isn't an error, whatever stands beside them.
+    const error = files.size === 0 ? errorIn(text, type) : undefined;
     if (error) throw ctx.vendorCall.fault(error);
     reader.whole(text, type);
   }
   const settled = reportUsage(ctx, reader, true);
-  return {
-    status: answer.status,
-    headers,
-    body,
-    ...withReferences(text, files, inlineBytes),
-    ...settled,
-  };
+  const answered = { status: answer.status, headers, body };
+  if (files.size === 0) return { ...answered, recordText: text, ...settled };
+  const { mediaFields: fields } = operation;
+  const recorded = await stepFor(text.length, ctx.vendorCall.caller).inSteps(() =>
+    externalizeMediaSteps(text, { inlineBytes, fields, files })
+  );
+  return { ...answered, recordText: recorded.text, recordMedia: recorded.media, ...settled };
 }
 
 /** Returns undefined for a text that isn't JSON. */

@@ -5,15 +5,7 @@ import { JsonCount } from "../base/json_count.ts";
 import type { Steps } from "../base/steps.ts";
 import { plainBase64Steps } from "../dialects/kernel/media_source.ts";
 import type { Media } from "../shared/media.ts";
-import { externalizeFile, namedMedia } from "./externalize_media.ts";
-
-/** The files of a JSON text by their placeholders in it, in their order. */
-export type AnswerFiles = ReadonlyMap<string, Media>;
-
-/** Random base64, which nobody can have put into the text. */
-export function placeholder(): string {
-  return crypto.getRandomValues(new Uint8Array(24)).toBase64();
-}
+import { type AnswerFiles, externalizeFile, placeholder } from "./externalize_media.ts";
 
 /**
  * Returns the text of a JSON answer with placeholders for its large strings of base64, which are
@@ -32,30 +24,6 @@ export function* takeFiles(answer: Uint8Array): Steps<{ text: string; files: Ans
     from = end - 1;
   }
   return { text: text + utf8Text(answer.subarray(from)), files };
-}
-
-/** Returns what a record has of a text: files of more than `inlineBytes` by their hash. */
-export function withReferences(
-  text: string,
-  files: AnswerFiles,
-  inlineBytes: number,
-): { recordText: string; recordMedia: Media[] } {
-  const media = new Map<string, Media>();
-  let recordText = "";
-  let from = 0;
-  for (const [mark, file] of files) {
-    const at = text.indexOf(mark, from);
-    if (file.content.length <= inlineBytes) {
-      recordText += text.slice(from, at) + file.content.toBase64();
-      from = at + mark.length;
-    } else {
-      // Without the quotes.
-      recordText += text.slice(from, at - 1) + JSON.stringify(namedMedia(file));
-      from = at + mark.length + 1;
-      media.set(file.sha256, file);
-    }
-  }
-  return { recordText: recordText + text.slice(from), recordMedia: [...media.values()] };
 }
 
 /** Bytes that are written at a time; a multiple of three. */

@@ -1,7 +1,9 @@
 import assert from "@std/assert";
 import { sha256Hex } from "../base/hash.ts";
 import { finish } from "../base/steps.ts";
-import { takeFiles, withFiles, withReferences } from "./answer_files.ts";
+import { imageGenerations } from "../dialects/media/operations/images.ts";
+import { takeFiles, withFiles } from "./answer_files.ts";
+import { type AnswerFiles, externalizeMedia } from "./externalize_media.ts";
 
 /** Base64 that is long enough to be taken out, and differs by its beginning. */
 function file(beginning: string): string {
@@ -32,24 +34,39 @@ Deno.test("the files of an answer are taken out of its bytes, and put back", () 
   assert.deepEqual(finish(withFiles(text, files)), bytes);
 });
 
+function recorded(text: string, files: AnswerFiles, inlineBytes: number) {
+  return externalizeMedia(text, { inlineBytes, files, fields: imageGenerations.mediaFields });
+}
+
 Deno.test("a record has large files by their hash, and others as they were", () => {
   const { text, files } = taken();
-  const { recordText, recordMedia } = withReferences(text, files, 100_000);
+  const { text: left, media } = recorded(text, files, 100_000);
   assert.equal(
-    recordText,
+    left,
     answer.replace(`"${png}"`, named(png, "image/png"))
       .replace(`"${jpeg}"`, named(jpeg, "image/jpeg")),
   );
-  assert.deepEqual(recordMedia, [...files.values()]);
-  assert.deepEqual(withReferences(text, files, 200_000), { recordText: answer, recordMedia: [] });
+  assert.deepEqual(media, [...files.values()]);
+  assert.deepEqual(recorded(text, files, 200_000), { text: answer, media: [] });
 });
 
 Deno.test("the same file is in the record once", () => {
-  const twice = new TextEncoder().encode(`["${png}","${png}"]`);
+  const twice = new TextEncoder().encode(`{"b64_json":["${png}","${png}"]}`);
   const { text, files } = finish(takeFiles(twice));
-  const { recordText, recordMedia } = withReferences(text, files, 0);
+  const { text: left, media } = recorded(text, files, 0);
   const reference = named(png, "image/png");
-  assert.deepEqual([recordText, recordMedia.length], [`[${reference},${reference}]`, 1]);
+  assert.deepEqual([left, media.length], [`{"b64_json":[${reference},${reference}]}`, 1]);
+});
+
+Deno.test("a record has a file's declared type, and what is in no field of media as it was", () => {
+  const unknown = file("AAAA");
+  const image = `{"mime_type":"image/avif","b64_json":"${unknown}"}`;
+  const nested = `${"[".repeat(40)}"${png}"${"]".repeat(40)}`;
+  const whole = `{"data":[${image}],"id":"${png}","b64_json":${nested}}`;
+  const { text, files } = finish(takeFiles(new TextEncoder().encode(whole)));
+  const { text: left, media } = recorded(text, files, 1000);
+  assert.equal(left, whole.replace(`"${unknown}"`, named(unknown, "image/avif")));
+  assert.deepEqual(media.map(({ mimeType }) => mimeType), ["image/avif"]);
 });
 
 Deno.test("what is no large string of plain base64 stays in the text", () => {

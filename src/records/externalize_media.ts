@@ -2,7 +2,7 @@ import { parseExactly } from "../base/exact_json.ts";
 import { sha256Steps } from "../base/hash.ts";
 import { copyOf } from "../base/own_text.ts";
 import { longStringsSteps, type PlacedString } from "../base/json_strings.ts";
-import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
+import { type Edit, type Members, membersAt, splice, type TextRange } from "../base/json_text.ts";
 import { isMediaField, type MediaField } from "../dialects/kernel/media_field.ts";
 import { finish, type Steps } from "../base/steps.ts";
 import { base64BytesSteps, base64Source } from "../dialects/kernel/media_source.ts";
@@ -23,7 +23,19 @@ export function externalizeMedia(text: string, options: ExternalizeOptions): Ext
 interface ExternalizeOptions {
   readonly inlineBytes: number;
   readonly fields: readonly MediaField[];
+  /** The files that placeholders in the text stand for. Their base64 replaces those that stay. */
+  readonly files?: AnswerFiles;
 }
+
+/** The files of a JSON text by their placeholders in it, in their order. */
+export type AnswerFiles = ReadonlyMap<string, Media>;
+
+/** Random base64, which nobody can have put into the text. */
+export function placeholder(): string {
+  return crypto.getRandomValues(new Uint8Array(24)).toBase64();
+}
+
+const placeholderUnits = 32;
 
 interface Externalized {
   text: string;
@@ -38,33 +50,45 @@ export function* externalizeMediaSteps(
   const edits: Edit[] = [];
   // Made when needed: few texts hold media, and each call's texts are scanned twice.
   let media: Map<string, Media> | undefined;
-  const least = options.fields.some(({ always }) => always)
+  const { files, fields, inlineBytes } = options;
+  const least = files || fields.some(({ always }) => always)
     ? minUnits
-    : Math.floor(options.inlineBytes * 4 / 3);
+    : Math.floor(inlineBytes * 4 / 3);
   let siblings: ReturnType<typeof siblingsIn> | undefined;
   for (const found of longStringsSteps(text, least)) {
     if (found === undefined) yield;
-    if (found === undefined || found.depth > maxDepth) continue;
-    const field = options.fields.find((field) => isMediaField(field, found));
-    if (!field) continue;
+    if (found === undefined) continue;
+    const file = files && fileAt(text, found, files);
+    const field = found.depth > maxDepth
+      ? undefined
+      : fields.find((field) => isMediaField(field, found));
     siblings ??= siblingsIn(text);
-    const one = yield* readMedia(text, found, field, {
-      inlineBytes: field.always ? 0 : options.inlineBytes,
+    const one = field && (yield* readMedia(text, found, field, {
+      inlineBytes: field.always ? 0 : inlineBytes,
       beside: siblings(found),
-    });
-    if (!one) continue;
+      file,
+    }));
+    if (!one) {
+      if (file) edits.push({ ...found, text: `"${file.content.toBase64()}"` });
+      continue;
+    }
     media ??= new Map();
     media.set(one.sha256, one);
     const named = JSON.stringify(namedMedia(one));
     edits.push({ start: found.start, end: found.end, text: named });
   }
-  if (media === undefined) return { text, media: [] };
+  if (edits.length === 0) return { text, media: [] };
   // A copy, since slices hold the whole original text, media included, in memory.
-  return { text: copyOf(splice(text, edits)), media: [...media.values()] };
+  return { text: copyOf(splice(text, edits)), media: [...media?.values() ?? []] };
+}
+
+function fileAt(text: string, { start, end }: TextRange, files: AnswerFiles): Media | undefined {
+  if (end - start - 2 !== placeholderUnits) return undefined;
+  return files.get(text.slice(start + 1, end - 1));
 }
 
 /** Returns what replaces media in a payload. */
-export function namedMedia({ sha256, content, mimeType }: Media) {
+function namedMedia({ sha256, content, mimeType }: Media) {
   return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
 }
 
@@ -81,7 +105,11 @@ function* readMedia(
   text: string,
   found: PlacedString,
   field: MediaField,
-  { inlineBytes, beside }: { inlineBytes: number; beside: Sibling },
+  { inlineBytes, beside, file }: {
+    inlineBytes: number;
+    beside: Sibling;
+    file: Media | undefined;
+  },
 ): Steps<Media | undefined> {
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
   const value = stringAt(text, found);
@@ -90,23 +118,25 @@ function* readMedia(
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
   if (!address && value.startsWith("data:")) return undefined;
   const data = address ? value.slice(address[0].length) : value;
-  const content = yield* base64BytesSteps(data);
+  const content = file?.content ?? (yield* base64BytesSteps(data));
   if (content === undefined || content.length <= inlineBytes) return undefined;
   const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
   const declaredType = address?.[1] ||
     (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
     (format === undefined ? undefined : `audio/${format}`);
-  return yield* mediaOf(content, declaredType);
+  return file
+    ? { ...file, mimeType: typeOf(content, declaredType) }
+    : yield* mediaOf(content, declaredType);
 }
 
 function* mediaOf(content: Uint8Array, declaredType: string | undefined): Steps<Media> {
-  // The first bytes decide the type.
-  const head = content.subarray(0, 48).toBase64();
-  return {
-    sha256: yield* sha256Steps(content),
-    mimeType: base64Source(head, declaredType).mimeType,
-    content,
-  };
+  const mimeType = typeOf(content, declaredType);
+  return { sha256: yield* sha256Steps(content), mimeType, content };
+}
+
+/** The first bytes decide. */
+function typeOf(content: Uint8Array, declaredType: string | undefined): string {
+  return base64Source(content.subarray(0, 48).toBase64(), declaredType).mimeType;
 }
 
 /** Longest part of a `data:` address before the data. */

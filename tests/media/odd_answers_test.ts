@@ -224,6 +224,32 @@ Deno.test("a cost that this vendor isn't believed makes no answer free", async (
   }
 });
 
+Deno.test("large pictures beside an error are passed on, and paid", async () => {
+  const data = [{ b64_json: `iVBORw0KGgo${"A".repeat(200_001)}` }];
+  const body = { created: 7, data, error: { message: "One of two failed.", code: 500 } };
+  service().answer({ body });
+  const answer = await service().post(...calls.pictures!);
+  assert.equal(answer.status, 200);
+  assert.deepEqual(await answer.json(), body);
+  rows.expect(answer, "beside an error", (row) => {
+    assert.equal(row.status, "completed");
+    assert.ok(Number(row.charged_usd) > 0);
+  });
+});
+
+Deno.test("a large picture has its declared type, and what is no picture stays in the text", async () => {
+  const large = `AAAAIGZ0eXBhdmlm${"A".repeat(200_000)}`;
+  const prediction = { mimeType: "image/avif", bytesBase64Encoded: large, signature: large };
+  service().answer({ body: { predictions: [prediction] } });
+  const path = "/vendor-d/v1beta/models/imagen-4.0-generate-001:predict";
+  const answer = await service().post(path, { instances: [{ prompt: "A boat" }] });
+  assert.deepEqual(await answer.json(), { predictions: [prediction] });
+  const { response } = await service().row(answer.headers.get("x-transaction-id"));
+  const [{ bytesBase64Encoded: named, signature }] = response.predictions;
+  assert.deepEqual([named.mime_type, named.bytes], ["image/avif", 150_012]);
+  assert.ok(signature === large);
+});
+
 Deno.test("the unified body takes a list without pictures for a refusal", async () => {
   const [path, body] = calls["unified pictures"]!;
   for (
