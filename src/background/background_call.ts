@@ -82,7 +82,8 @@ export interface BackgroundStore {
    */
   remove(key: BackgroundKey): Promise<string | undefined>;
   /**
-   * Begins an attempt at a call that this process has claimed; undefined if it has lost the claim.
+   * Begins an attempt at a call that this process has claimed; undefined if it has lost the claim,
+   * or a deletion is about to erase the call.
    */
   begin(key: BackgroundKey): Promise<ClaimedBackgroundCall | undefined>;
   /**

@@ -139,7 +139,7 @@ export const folders: readonly Folder[] = [
     ...["relay", "idempotency", "records", "response_cache", "keys", "vendors", "dialects/kernel"],
     "work_queue",
   ]),
-  store("background", "records", "work_queue/store"),
+  store("background", "records", "erasure/store", "work_queue/store"),
   store("relay", "background/store"),
   subject("media", ...[
     ...["relay", "routing", "records", "keys", "pricing", "vendors"],

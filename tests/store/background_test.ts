@@ -9,6 +9,7 @@ import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
+import { request, storeOf } from "./erasing.ts";
 import { untilOneWaits } from "./samples.ts";
 
 onPostgres(
@@ -174,6 +175,23 @@ onPostgres("a background call begins before an erasure or after it", async (data
     return { created };
   });
   assert.ok(await creating.created);
+});
+
+eachDatabase("a background call that is about to be erased isn't begun", async (database) => {
+  const accountId = await account(database);
+  const store = createBackgroundCalls(database, "first/1");
+  for (const userId of ["ann", "bob"]) {
+    const call = newCall(accountId, userId);
+    const begun = { ...call.request.begun, userId };
+    await store.create({ ...call, request: { ...call.request, begun } });
+  }
+  const requestedAt = new Date(createdAt.getTime() + 1);
+  await storeOf(database).add(request(accountId, { userIds: ["ann"] }, { requestedAt }), "queued");
+  // Its process is killed; the one that starts then has read no erasure from before its start.
+  const restarted = createBackgroundCalls(database, "first/2");
+  assert.equal((await restarted.claim(10, [])).length, 2);
+  assert.equal(await restarted.begin({ accountId, responseId: "ann" }), undefined);
+  assert.equal((await restarted.begin({ accountId, responseId: "bob" }))?.attempts, 1);
 });
 
 /** Of now: a repeat means the same request for a day. */

@@ -13,6 +13,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { interactionFromJson, interactionToJson } from "../../records/interaction_json.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { coveredByTombstone } from "../../erasure/store/tombstones.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { Claims, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
 
@@ -160,9 +161,9 @@ async function begin(
   key: BackgroundKey,
 ): Promise<ClaimedBackgroundCall | undefined> {
   const [row] = await database.query(
-    `update background_calls set attempts = attempts + 1,
+    `update background_calls r set attempts = attempts + 1,
        state = case when state = 'queued' then 'in_progress' else state end
-     where ${named} and claimed_by = $3 and request is not null
+     where ${named} and claimed_by = $3 and request is not null and not ${coveredByTombstone}
      returning state, answer, attempts, request, body`,
     [...valuesOf(key), workerId],
   );
