@@ -78,6 +78,16 @@ Deno.test("only an owner can grant the right to erase, by hand either", async ()
   assert.ok(stored.filter(({ scopes }) => scopes.length === 0).length > 0, "of the operator");
 });
 
+Deno.test("endpoints that are checked beside “Everything” make no key for everything", async () => {
+  const owner = await world().owner();
+  const form = (await owner.get(newKey)).text;
+  assert.match(form, /value="all" checked[^>]*> Everything but <code>admin<\/code>/);
+  const { status, text } = await makeKey(owner, { access: "all", scope: ["chat"] });
+  assert.equal(status, 400);
+  assert.match(text, /id="scopes-error">Choose “Only these endpoints”/);
+  assert.match(text, /value="chat" checked/);
+});
+
 Deno.test("rotating an owner's key gives a member no key that erases", async () => {
   const owner = await world().owner();
   const { browser } = await join("member");

@@ -1,3 +1,4 @@
+import { adminScope } from "../../../../contracts/kernel/contract.ts";
 import { describedBy, PostForm } from "../../components.tsx";
 import {
   DayInput,
@@ -153,8 +154,15 @@ function Access(
     <fieldset>
       <legend>Access</legend>
       <label class="choice">
-        <input type="radio" name="access" value="all" checked={access === "all"} />{" "}
-        {isOwner ? "Everything" : "Everything but erasing data, which only an owner can grant"}
+        <input type="radio" name="access" value="all" checked={access === "all"} /> {!isOwner
+          ? "Everything but erasing data, which only an owner can grant"
+          : scopes.includes(adminScope)
+          ? (
+            <>
+              Everything but <code>{adminScope}</code>
+            </>
+          )
+          : "Everything"}
       </label>
       <label class="choice">
         <input type="radio" name="access" value="some" checked={access === "some"} />{" "}

@@ -107,9 +107,15 @@ function nameOf(name: string): string {
 }
 
 function scopesOf(form: Form, allScopes: readonly string[], isOwner: boolean): string[] {
-  // Others than owners get each scope by name, since an empty list means every scope.
-  if (form.text("access") !== "some") return isOwner ? [] : memberScopes(allScopes);
   const chosen = allScopes.filter((scope) => form.all("scope").includes(scope));
+  if (form.text("access") !== "some") {
+    // Whoever checked some and overlooked the choice above them would get a key for everything.
+    if (chosen.length > 0) {
+      throw new Error("Choose “Only these endpoints”, or check none for everything.");
+    }
+    // Others than owners get each scope by name, since an empty list means every scope.
+    return isOwner ? [] : memberScopes(allScopes);
+  }
   // An empty list would mean every scope here, too.
   if (chosen.length === 0) throw new Error("Choose at least one, or everything.");
   if (!isOwner && requiresOwner(chosen)) {

@@ -81,6 +81,8 @@ Deno.test("each wrong field is named, and none becomes a key with more than was 
     "name=a%0Ab": "name",
     "name=a%C2%9B31m": "name",
     "name=a&access=some": "scopes",
+    "name=a&access=all&scope=chat": "scopes",
+    "name=a&scope=chat": "scopes",
     "name=a&access=some&scope=unknown": "scopes",
     "name=a&models=gpt": "models",
     "name=a&models=fast+nobody/a": "models",
