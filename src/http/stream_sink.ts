@@ -87,12 +87,14 @@ const maxJoined = 64 * 1024;
 function writeChunk(outgoing: ServerResponse, pieces: readonly Uint8Array[], bytes: number) {
   const length = bytes.toString(16);
   const chunk = Buffer.allocUnsafe(length.length + bytes + 4);
-  let at = chunk.write(`${length}\r\n`, "latin1");
+  // Not as latin1, for which the runtime takes several times as long.
+  let at = chunk.write(`${length}\r\n`);
   for (const piece of pieces) {
     chunk.set(piece, at);
     at += piece.length;
   }
-  chunk.write("\r\n", at, "latin1");
+  chunk[at] = carriageReturn;
+  chunk[at + 1] = lineFeed;
   outgoing.chunkedEncoding = false;
   try {
     return outgoing.write(chunk);
@@ -100,6 +102,9 @@ function writeChunk(outgoing: ServerResponse, pieces: readonly Uint8Array[], byt
     outgoing.chunkedEncoding = true;
   }
 }
+
+const carriageReturn = 13;
+const lineFeed = 10;
 
 function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, bytes);
