@@ -2,14 +2,14 @@
 import assert from "@std/assert";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import type { Database } from "../../src/database/database.ts";
+import type { Database, Queryable } from "../../src/database/database.ts";
 import { lockForWriting } from "../../src/database/erasure_lock.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { noteErased } from "../../src/erasure/store/tombstones.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createMigrated, onPostgres } from "../support/databases.ts";
-import { startInTurn } from "../support/lock_queue.ts";
+import { startInTurn, untilWaiting } from "../support/lock_queue.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const usd = 1_000_000_000n;
@@ -263,4 +263,27 @@ apart("a note is no match for what a version without notes did", async (main, re
     ...{ sums: 5000n, ledger: 5000n, notes: 0 },
   });
   assert.deepEqual(await ledger.check(), []);
+});
+
+apart("notes go while another correction writes the same ones", async (main, records) => {
+  const { accountId, analytics } = await opened(main, records);
+  const note = async (tx: Queryable, ...ids: string[]) =>
+    void await analytics.noteCorrections(
+      tx,
+      accountId,
+      ids.map((transactionId) => ({ transactionId, chargedNanos: 1000n })),
+    );
+  // In the table they are the other way round.
+  for (const id of ids.toReversed()) await main.transaction((tx) => note(tx, id));
+  let finished: Promise<void> | undefined;
+  await main.transaction(async (tx) => {
+    await note(tx, "a");
+    finished = analytics.finishCorrections();
+    await untilWaiting(main, () => 1);
+    await note(tx, "b");
+  });
+  await finished;
+  assert.equal((await books(main, records)).notes, 2, "they were written again");
+  await analytics.finishCorrections();
+  assert.equal((await books(main, records)).notes, 0);
 });

@@ -109,10 +109,13 @@ async function finish(
     if (refunded.size > 0) await noteRefunded(tx, [...refunded]);
     return notes;
   });
+  // Locked in the order in which they are written: a correction may be writing the same ones.
   await main.query(
-    `delete from unfinished_corrections u
-     using unnest($1::text[], $2::text[]) as written (id, revision)
-     where u.transaction_id = written.id and u.revision = written.revision::uuid`,
+    `delete from unfinished_corrections where transaction_id = any(array(
+       select u.transaction_id from unfinished_corrections u
+       join unnest($1::text[], $2::text[]) as written (id, revision)
+         on u.transaction_id = written.id and u.revision = written.revision::uuid
+       order by u.transaction_id for update of u))`,
     [notes.map(idOf), notes.map(({ revision }) => String(revision))],
   );
 }
