@@ -3,6 +3,7 @@ import {
   type ForwardSetting,
   setUpForwarder as setUp,
 } from "../../tests/support/forwarded_stream.ts";
+import { tapStream } from "../base/stream_tap.ts";
 import { Fault } from "../shared/fault.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import type { ForwardDeps } from "./stream_forwarder.ts";
@@ -55,6 +56,25 @@ Deno.test("what comes behind a caller who has left doesn't complete the call", a
   taken.resolve();
   await taken.promise.then(() => {}).then(() => {}).then(() => {}).then(() => {});
   end();
+  assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
+});
+
+Deno.test("a call learns at once that its caller has left the copy of its stream", async () => {
+  const { endings, stream, recorded, send } = setUp();
+  recorded.resolve();
+  send("a");
+  const connection = new AbortController();
+  const broken = Promise.withResolvers<void>();
+  tapStream(await stream, {
+    piece: (bytes) => bytes,
+    readsOn: () => false,
+    ended: () => Promise.reject(new Error("it ended in order")),
+    broken: broken.resolve,
+  }, connection.signal);
+  connection.abort();
+  // What would complete it comes too late.
+  send("end");
+  await broken.promise;
   assert.deepEqual(endings.map(({ status }) => status), ["cancelled"]);
 });
 
