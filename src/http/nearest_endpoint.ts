@@ -22,8 +22,9 @@ type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
 /**
  * Creates a function whose suggestions are sentences to append to another one (` Did you mean POST
  * /chat/v1/chat/completions?`), or empty if nothing is close. It tries, in this order: the path
- * with another HTTP method; with a version added, or below `/chat/v1` or `/api/v1`; on the paths of
- * vendors that have it (images, speech); with a typo corrected. A path that ends with a model's method
+ * with another HTTP method; with a version added, or below `/chat/v1` or `/api/v1`, where
+ * `/completions` is `/chat/completions`; on the paths of vendors that have it (images, speech); with a
+ * typo corrected. A path that ends with a model's method
  * (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
@@ -39,7 +40,7 @@ export function createNearestEndpoint(families: readonly VendorFamily[]): Neares
     const asked = path.length > 1 ? path.replace(/\/$/, "") : path;
     const methods = existing.exact.get(asked);
     if (methods) return ` Did you mean ${[...methods].join(" or ")} ${asked}?`;
-    const others = versioned(asked);
+    const others = elsewhere(asked);
     const moved = movedTo(existing, asked, others);
     const own = moved.length > 0 ? [] : onVendors(existing.exact, families, others);
     if (own.length > 0) {
@@ -154,6 +155,12 @@ function endpointsOf(families: readonly VendorFamily[]): Endpoints {
 function add(methodsByPath: Map<string, Set<string>>, path: string, method: string): void {
   const methods = methodsByPath.get(path) ?? new Set();
   methodsByPath.set(path, methods.add(method.toUpperCase()));
+}
+
+/** Returns paths where the endpoint may be; older programs call `/completions`. */
+function elsewhere(path: string): string[] {
+  const chat = path.replace(/(?<!\/chat)\/completions$/, "/chat/completions");
+  return chat === path ? versioned(path) : [chat, ...versioned(chat)];
 }
 
 /**
