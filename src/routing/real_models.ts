@@ -73,7 +73,7 @@ function withoutPath(name: string): string {
 
 /**
  * Returns similar names. Of a full name only the vendor is compared, since only the vendor knows
- * its models.
+ * its models; a listed one is spelt as in the list.
  */
 function nearestTo(name: string, registry: Registry, models: Iterable<string>): string[] {
   const slash = name.indexOf("/");
@@ -82,7 +82,9 @@ function nearestTo(name: string, registry: Registry, models: Iterable<string>): 
   const rest = shorten(name.slice(slash));
   // For a vendor without a model after it there is nothing to suggest.
   if (rest === "/") return [];
-  return nearestNames(name.slice(0, slash), vendors).map((vendor) => vendor + rest);
+  const model = name.slice(slash + 1).toLowerCase();
+  const listed = [...models].find((one) => one.toLowerCase() === model) ?? rest.slice(1);
+  return nearestNames(name.slice(0, slash), vendors).map((vendor) => `${vendor}/${listed}`);
 }
 
 function ambiguous(name: string, vendors: readonly Vendor[]): Fault {

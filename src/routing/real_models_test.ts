@@ -90,6 +90,7 @@ const unknown: [string, RegExp][] = [
   ["claude-sonet-4-6", /Did you mean 'claude-sonnet-4-6'/],
   ["fasst", /Did you mean 'fast'/],
   ["opnai/gpt-5-mini", /Did you mean 'openai\/gpt-5-mini'\?/],
+  ["OpenAI/GPT-5-Mini", /Did you mean 'openai\/gpt-5-mini'\?/],
   ["models/gemini-2.5-flash", /Did you mean 'gemini-2\.5-flash'\? Use/],
   ["models/google/gemini-2.5-flash", /Did you mean 'google\/gemini-2\.5-flash'\? Use/],
   ["v1beta/models/gemini-2.5-flash", /Did you mean 'gemini-2\.5-flash'\? Use/],
