@@ -13,7 +13,7 @@ import { parseExactly } from "../base/exact_json.ts";
 import type { HeavyBodies } from "../base/heavy_json.ts";
 import { rereadRequest } from "./reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
-import type { CallJournal } from "../relay/call.ts";
+import type { CallJournal } from "../relay/call_deps.ts";
 import type { Ending } from "../relay/ending.ts";
 import { type CallContext, jobCaller } from "../relay/call_context.ts";
 import { endingOf } from "../relay/pipeline.ts";

@@ -204,24 +204,14 @@ export function parseConfig(environment: Environment): Config {
     payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
     journalMaxBytes: journalLimit(read, workers),
-    connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
-    firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
-    idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,
-    callerUnreadTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
-    keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
+    ...timeouts(read),
     streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
       1_000,
     backgroundPerAccountMax: read.integer("BACKGROUND_CALLS_PER_ACCOUNT_MAX", {
       ...{ min: 1, max: 100_000 },
     }) ?? 100,
-    backgroundTimeoutMs: read.integer("BACKGROUND_CALL_TIMEOUT_MS", {
-      ...{ min: 1_000, max: 12 * 60 * 60_000 },
-    }) ?? 60 * 60_000,
     storedBytesPerDay: read.bytes("STORED_BYTES_PER_DAY") ?? 10 * 1024 ** 3,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
-    callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
-    callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,
-    callerIdleTimeoutMs: read.milliseconds("CALLER_IDLE_TIMEOUT_MS") ?? 75_000,
     responsesWebSocket: read.flag("RESPONSES_WEBSOCKET") ?? true,
     connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
     connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
@@ -241,6 +231,24 @@ export function parseConfig(environment: Environment): Config {
   refuseBarePlainHttp(config);
   refuseEmbeddedWorkers(config);
   return config;
+}
+
+type Timeouts = Pick<Config, Extract<keyof Config, `${string}TimeoutMs`> | "keepAliveMs">;
+
+function timeouts(read: EnvironmentReader): Timeouts {
+  return {
+    connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
+    firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
+    idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,
+    callerUnreadTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
+    keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
+    backgroundTimeoutMs: read.integer("BACKGROUND_CALL_TIMEOUT_MS", {
+      ...{ min: 1_000, max: 12 * 60 * 60_000 },
+    }) ?? 60 * 60_000,
+    callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
+    callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,
+    callerIdleTimeoutMs: read.milliseconds("CALLER_IDLE_TIMEOUT_MS") ?? 75_000,
+  };
 }
 
 /** Reads `JOURNAL_MAX_BYTES`, which is divided among the workers: each share must be enough for one. */

@@ -5,7 +5,7 @@ import { readTranscript } from "../records/transcript.ts";
 import { CallMetrics, type MetricFamily } from "../shared/call_metrics.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import type { CallDeps } from "../relay/call.ts";
+import type { CallDeps } from "../relay/call_deps.ts";
 import { providerName } from "../telemetry/call_spans.ts";
 import type { PostToCollector } from "../telemetry/collector.ts";
 import { createMetricExport, type MetricExport } from "../telemetry/metric_export.ts";

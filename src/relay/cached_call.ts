@@ -5,7 +5,8 @@ import type { CachedAnswer, StoredCachedAnswer } from "../response_cache/cached_
 import { cacheTtlOf } from "../response_cache/cache_ttl.ts";
 import type { CacheFill, ResponseCache } from "../response_cache/response_cache.ts";
 import type { SettledCall } from "../shared/interaction.ts";
-import { type CacheUse, Call, type CallDeps, type Candidate, nothingHeld } from "./call.ts";
+import { type CacheUse, Call, type Candidate, nothingHeld } from "./call.ts";
+import type { CallDeps } from "./call_deps.ts";
 import { type CallContext, goesOnAlone } from "./call_context.ts";
 import { recordModeOf } from "./record_mode.ts";
 import { type CallMeter, nothingBilled } from "./meter.ts";

@@ -6,7 +6,6 @@ import { finish } from "../base/steps.ts";
 import {
   bareInteraction,
   type CacheResult,
-  type ObservedCall,
   type SettledCall,
   type VendorAttempt,
 } from "../shared/interaction.ts";
@@ -16,6 +15,7 @@ import { isDearerTier, type PriceRow } from "../pricing/pricing.ts";
 import type { VendorCallContext } from "./vendor_call.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { BackgroundTask } from "./background_task.ts";
+import type { CallDeps } from "./call_deps.ts";
 import { type CallContext, CallTimes, clientOf } from "./call_context.ts";
 import {
   type BoundPayload,
@@ -30,14 +30,9 @@ import { prepareAnswer, type PreparedAnswer } from "./prepared_answer.ts";
 import { answerInSteps, type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import type { RecordedPlan, RecordedRequest } from "./recorded_request.ts";
 import { recordModeOf } from "./record_mode.ts";
-import type { SettlingStep, SettlingSteps } from "./settling_steps.ts";
-import type { Clock } from "../base/clock.ts";
-import type { Log } from "../base/log.ts";
+import type { SettlingStep } from "./settling_steps.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
-import type { Prices } from "../pricing/table/prices.ts";
 import type { StoredResponseFields } from "../shared/stored_response.ts";
-import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
-import type { Recorder } from "../records/recorder.ts";
 import { chargesReport } from "../vendors/reported_cost.ts";
 
 type Payload = Pick<SettledCall, PayloadField | "media">;
@@ -557,32 +552,4 @@ export class Call<M extends CallMeter = Meter> {
   #limits(): PayloadLimits {
     return payloadLimits(this.#deps, this.#candidate.recorded.dialect);
   }
-}
-
-/** Where calls are written so that a crash loses none (`src/records/journal/journal.ts`). */
-export interface CallJournal {
-  /** Throws `overloaded` when the journal is full. */
-  begin(interaction: SettledCall): void | Promise<void>;
-  /** Resolves when the end survives a crash. */
-  end(interaction: SettledCall): Promise<void>;
-}
-
-/** What every call uses. */
-export interface CallDeps {
-  clock: Clock;
-  prices: Prices;
-  recorder: Recorder;
-  journal: CallJournal;
-  storedResponses: StoredResponseCache;
-  streams: OpenStreams;
-  payloadMaxBytes: number;
-  mediaInlineBytes: number;
-  log: Log;
-  settling: SettlingSteps;
-  /** Called with every settled call, whoever made it. */
-  observe?: (ended: ObservedCall) => void;
-  /**
-   * Returns the trace id of a call with this `traceparent` header; undefined where there is none.
-   */
-  traceIdOf?: (traceparent: string | undefined) => string | undefined;
 }

@@ -8,7 +8,8 @@ import { type AccessDeps, accessVendor, type PriceDeps, requirePrice } from "./a
 import { budgetOf, VendorCallContext } from "./vendor_call.ts";
 import type { BackgroundCall, BackgroundTask } from "./background_task.ts";
 import { askedTtl, type CachedCallDeps, throughCache } from "./cached_call.ts";
-import { type CacheUse, Call, type CallDeps, type Candidate, nothingHeld } from "./call.ts";
+import { type CacheUse, Call, type Candidate, nothingHeld } from "./call.ts";
+import type { CallDeps } from "./call_deps.ts";
 import type { CallContext } from "./call_context.ts";
 import type { Ending } from "./ending.ts";
 import type { CallMeter } from "./meter.ts";
