@@ -18,7 +18,7 @@ try {
   const config = readDemoConfig();
   if (!provider.isUsual) {
     console.error(
-      `Another program uses port ${usualPort}, on which the demo's sign-in runs. If you became the owner at an earlier start, sign in with the link printed by: ${
+      `Port ${usualPort} is in use by another program, so the demo's sign-in runs on another port. There you are a new user: if you became the owner at an earlier start, sign in with the link printed by: ${
         adminCommandOf(config)
       } sign-in`,
     );
