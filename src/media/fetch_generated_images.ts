@@ -39,7 +39,7 @@ export async function fetchGeneratedImages(
       if (bytes.length === 0) throw unreadableAnswer("an image URL with an empty file");
       bytesLeft -= bytes.length;
       const { url: _url, ...rest } = image;
-      fetched.push({ ...rest, data: bytes.toBase64() });
+      fetched.push({ ...rest, bytes });
     } catch (thrown) {
       if (!(thrown instanceof Fault)) throw thrown;
       if (!asAddress) {

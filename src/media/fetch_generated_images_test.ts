@@ -23,7 +23,7 @@ Deno.test("pictures that a vendor gave by address are fetched and keep their ord
     caller,
     asAddress: false,
   });
-  assert.deepEqual(images, [{ data: "aGk=" }, { data: btoa("picture"), revisedPrompt: "A boat" }]);
+  assert.deepEqual(images, [{ data: "aGk=" }, { bytes, revisedPrompt: "A boat" }]);
 });
 
 Deno.test("one that can't be fetched stays an address for who wants addresses, else it fails", async () => {
@@ -52,7 +52,7 @@ Deno.test("of endless addresses a few are fetched, and no more bytes than an ans
       ...{ fetch: large, caller, asAddress: true },
     });
     assert.equal(images.length, 1_000, "the others stay addresses");
-    assert.equal(images.filter(({ data }) => data !== undefined).length, most);
+    assert.equal(images.filter(({ bytes }) => bytes !== undefined).length, most);
     assert.ok(asked <= 32);
   }
 });

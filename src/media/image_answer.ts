@@ -48,12 +48,13 @@ export function* imageAnswer(
   return { body, ...record };
 }
 
-/** Makes a file of an image of more than `limit` bytes. */
+/** Makes a file of an image that came as one, or has more than `limit` bytes. */
 function* filed(image: GeneratedImage, limit: number): Steps<GeneratedImage> {
-  if (image.data === undefined || image.file) return image;
-  const content = yield* base64BytesSteps(image.data);
+  const { bytes, data, ...rest } = image;
+  if (image.file || (bytes === undefined && data === undefined)) return image;
+  const content = bytes ?? (yield* base64BytesSteps(data ?? ""));
   if (!content) throw unreadableAnswer("an image that isn't base64");
-  if (content.length <= limit) return image;
+  if (!bytes && content.length <= limit) return image;
   const { media: file } = yield* externalizeFile(content, undefined);
-  return { ...image, data: placeholder(), file };
+  return { ...rest, data: placeholder(), file };
 }

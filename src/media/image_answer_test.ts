@@ -44,6 +44,16 @@ Deno.test("what the caller gets by address is in the record by hash, however sma
   assert.deepEqual(recordMedia!.map(({ sha256 }) => sha256), [hash, small]);
 });
 
+Deno.test("images that came as files, large or small, are answered and recorded like base64", () => {
+  const files = [{ bytes: Uint8Array.fromBase64(large) }, { bytes: Uint8Array.fromBase64("aGk=") }];
+  const steps = imageAnswer({ ...facts, images: files }, {
+    ...{ addressOf: undefined, inlineBytes: 1000 },
+  });
+  const { body, recordText } = finish(steps);
+  assert.deepEqual(sourcesOf(body), [large, "aGk="]);
+  assert.deepEqual(sourcesOf(recordText), [named, "aGk="]);
+});
+
 Deno.test("large images are written in steps", () => {
   const steps = imageAnswer({ ...facts, images }, { addressOf: undefined, inlineBytes: 1000 });
   assert.ok(stepsOf(steps) > 8);

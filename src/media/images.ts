@@ -240,7 +240,7 @@ async function readAnswer(
   // Some hosts of open models return the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     if (bytes.length === 0) throw unreadableAnswer("an empty file");
-    return { images: [{ data: bytes.toBase64() }] };
+    return { images: [{ bytes }] };
   }
   const { caller } = ctx.vendorCall;
   const { text, files } = await stepFor(bytes.length, caller).inSteps(() => takeFiles(bytes));
@@ -270,7 +270,7 @@ async function wholeAnswer(
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const units = images.reduce(
-    (sum, { data = "", file }) => sum + (file?.content ?? data).length,
+    (sum, { data = "", file, bytes = file?.content ?? data }) => sum + bytes.length,
     0,
   );
   const step = stepFor(units, ctx.vendorCall.caller);

@@ -77,6 +77,8 @@ export interface EncodedImages {
 export interface GeneratedImage {
   /** Base64 with the standard alphabet. */
   readonly data?: string;
+  /** The image where it came as a file. */
+  readonly bytes?: Uint8Array;
   readonly url?: string;
   readonly revisedPrompt?: string;
   /** The image, if it was taken out of the answer: `data` only stands for it. */
