@@ -1,3 +1,4 @@
+import type { AheadShare } from "./read_ahead.ts";
 import { type PushStream, pushStream } from "./streams.ts";
 
 /** Listens to a stream and to how it ends. */
@@ -6,6 +7,8 @@ export interface StreamTap {
   piece(bytes: Uint8Array): Uint8Array;
   /** How many bytes may wait for the reader; absent: 64 KiB. */
   aheadBytes?: number | undefined;
+  /** Counts them beyond 64 KiB, and may allow fewer; absent where `hold` does. */
+  ahead?: AheadShare | undefined;
   /**
    * The last piece waits for `ended`, too: readers of an announced length don't wait for the end.
    */
@@ -30,7 +33,9 @@ export function tapStream(
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
-  const out = pushStream(watcher.aheadBytes);
+  const out = pushStream();
+  const { ahead, aheadBytes = 0 } = watcher;
+  let pushedBytes = 0;
   let isOver = false;
   let isReaderGone = false;
   let last: Uint8Array | undefined;
@@ -49,12 +54,18 @@ export function tapStream(
     // At once: by the time that a connection's end reaches the source, more of it may have come.
     reader.cancel().catch(() => {});
   };
+  const push = (bytes: Uint8Array) => {
+    pushedBytes += bytes.length;
+    if (out.push(bytes)) return true;
+    const waiting = pushedBytes - out.takenBytes;
+    return waiting < aheadBytes && (ahead?.hold(waiting) ?? true);
+  };
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       let bytes: Uint8Array | undefined = isOver ? next.value : watcher.piece(next.value);
       if (watcher.holdsLast) [bytes, last] = [last, bytes];
       // Without a reader the bytes would stay in memory.
-      if (!bytes || isReaderGone || out.push(bytes)) continue;
+      if (!bytes || isReaderGone || push(bytes)) continue;
       await new Promise<void>((resolve) => roomMade = resolve);
     }
     await once(() => watcher.ended());
@@ -62,7 +73,10 @@ export function tapStream(
     out.close();
   };
   holdFor(out, watcher, signal);
-  out.onDrain(() => roomMade());
+  out.onDrain(() => {
+    ahead?.hold(0);
+    roomMade();
+  });
   out.onCancel(leave);
   if (signal.aborted) leave();
   else signal.addEventListener("abort", leave);
@@ -73,9 +87,13 @@ export function tapStream(
   return out.stream;
 }
 
-function holdFor(out: PushStream, { hold }: StreamTap, signal: AbortSignal): void {
-  const letGo = hold?.();
-  if (!letGo) return;
+function holdFor(out: PushStream, { hold, ahead }: StreamTap, signal: AbortSignal): void {
+  const release = hold?.();
+  if (!release && !ahead) return;
+  const letGo = () => {
+    release?.();
+    ahead?.release();
+  };
   out.onEnd(letGo);
   if (signal.aborted) letGo();
   else signal.addEventListener("abort", letGo);

@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { within } from "../base/deadline.ts";
 import { orLeft } from "../base/or_left.ts";
+import type { ReadAhead } from "../base/read_ahead.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { Log } from "../base/log.ts";
 import { Fault, isStoreAway, reasonOf } from "../shared/fault.ts";
@@ -59,6 +60,8 @@ export interface IdempotencyDeps {
   /** As `setTimeout`; the returned function cancels the timer. */
   setTimer: (ms: number, run: () => void) => () => void;
   log: Pick<Log, "warn" | "error">;
+  /** Bounds what is read ahead of slow callers. */
+  readAhead: ReadAhead;
   /** Whether a call was erased while it was under way: its answer is not kept. */
   isErased?: (call: Interaction) => boolean;
   /** Refunds a call's charge. */
@@ -291,6 +294,7 @@ export class Idempotency {
       piece: (piece) => bytes?.add(piece) ?? piece,
       // The bytes are kept anyway, and a repeat doesn't wait for this reader.
       aheadBytes: bytes && maxStoredBytes,
+      ahead: reply.hold ? undefined : this.#deps.readAhead.open(attempt.claim.accountId),
       hold: reply.hold,
       holdsLast: reply.headers["content-length"] !== undefined,
       // A repeat would make an answer that goes on, and be charged for it, again.

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
+import type { ReadAhead } from "../base/read_ahead.ts";
 import { refundCharge } from "../credit/store/refund_charge.ts";
 import type { Database } from "../database/database.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
@@ -19,6 +20,7 @@ export interface IdempotencyOptions {
   newId: () => string;
   pause: (ms: number) => Promise<void>;
   flushRecords: FlushRecords;
+  readAhead: ReadAhead;
   /** Whether a call was erased while it was under way. */
   isErased: (call: SelectableCall) => boolean;
 }
@@ -27,7 +29,7 @@ const refundAttempts = 60;
 const refundPauseMs = 1000;
 
 export function createIdempotencyServices(options: IdempotencyOptions) {
-  const { database, processId, clock, log, newId, isErased } = options;
+  const { database, processId, clock, log, newId, readAhead, isErased } = options;
   const store = createReplays(database, { processId });
   return {
     idempotency: new Idempotency({
@@ -36,6 +38,7 @@ export function createIdempotencyServices(options: IdempotencyOptions) {
       newId,
       setTimer: systemSetTimer,
       log,
+      readAhead,
       isErased,
       onDuplicate: (duplicate) => refund(options, duplicate),
     }),

@@ -1,6 +1,7 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
+import { ReadAhead } from "../base/read_ahead.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import { createProgramLog } from "./log_events.ts";
 import { type BackgroundServices, createBackgroundServices } from "../background/wire.ts";
@@ -106,6 +107,8 @@ export interface Services extends RefusalServices {
   /** Caches answers for equal calls, for callers who ask for it. */
   responseCache: ResponseCache;
   idempotency: Idempotency;
+  /** Bounds what streams are read ahead of slow callers (`BODIES_IN_FLIGHT_BYTES`). */
+  readAhead: ReadAhead;
   erasure: ErasureServices;
   exports: Exports;
   cohorts: CohortStore;
@@ -146,7 +149,7 @@ export function createServices(
 ): Services {
   const { database, masterKey, journal } = opened;
   const core = createCore(config, opened, { lines, version, role });
-  const { clock, log, newId, analyticsStore, vendors, telemetry } = core;
+  const { clock, log, newId, analyticsStore, vendors, telemetry, readAhead } = core;
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const openMasterKey = () => Promise.resolve(masterKey);
   const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
@@ -160,7 +163,7 @@ export function createServices(
     ...{ dialects, storedResponses, responseCache, clock, log, newId, lookups: core.lookups },
     journal: createCallJournal(journal, core.erasureIndex.covers),
     ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds },
+    ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds, readAhead },
   });
   const webhooks = createConfiguredWebhooks(core, targetHealth);
   const work = createWork(core, {
@@ -190,7 +193,7 @@ export function createServices(
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
   );
   const services: Services = {
-    ...{ config, version, clock, log, metrics, newId },
+    ...{ config, version, clock, log, metrics, newId, readAhead },
     ...{ database, analyticsStore, dialects },
     ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
     ...{ ...access, ...recording, ...refusals, ...work, admission, loopWatch, archivePrices },
@@ -229,6 +232,7 @@ function createCore(
     ...{ ...opened, analyticsStore },
     /** The queue in which accounts take turns to read the main database. */
     reads,
+    readAhead: new ReadAhead(config.bodiesInFlightBytes),
     /** Which calls were erased; checked by everything that stores or caches data of a call. */
     erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
@@ -327,6 +331,7 @@ function createRecording(
   const responseCache = createResponseCacheService({ database, isErased, log });
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
+    readAhead: core.readAhead,
   });
   const exports = createExportService({
     ...{ exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId },

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
+import type { ReadAhead } from "../base/read_ahead.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { CachedAnswer, StoredCachedAnswer } from "../response_cache/cached_answer.ts";
 import { cacheTtlOf } from "../response_cache/cache_ttl.ts";
@@ -22,6 +23,8 @@ export interface CacheRequest {
 
 export interface CachedCallDeps extends CallDeps {
   responseCache: ResponseCache;
+  /** Bounds what is read ahead of slow callers. */
+  readAhead: ReadAhead;
 }
 
 /**
@@ -55,7 +58,7 @@ export async function throughCache<M extends CallMeter>(
   trace.onWork?.();
   if (finding.state === "left") return callerLeftReply;
   if (finding.state === "hit") return await replayCached(deps, candidates, finding.answer);
-  const filling = new Filling(finding.fill);
+  const filling = new Filling(finding.fill, deps.readAhead);
   try {
     const reply = await make({
       result: "miss",
@@ -114,11 +117,13 @@ async function replayCached<M extends CallMeter>(
 /** Collects the answer of a call that missed the cache, and stores it. */
 class Filling {
   readonly #fill: CacheFill;
+  readonly #readAhead: ReadAhead;
   #call: SettledCall | undefined;
   #recordText: string | undefined;
 
-  constructor(fill: CacheFill) {
+  constructor(fill: CacheFill, readAhead: ReadAhead) {
     this.#fill = fill;
+    this.#readAhead = readAhead;
   }
 
   settled(call: SettledCall, answerText: string | undefined): void {
@@ -127,7 +132,7 @@ class Filling {
   }
 
   /** Returns the same reply, and stores its bytes once all of them have come. */
-  watched(reply: Reply, { signal, trace }: CallContext): Reply {
+  watched(reply: Reply, { signal, trace, principal: { account } }: CallContext): Reply {
     const { body } = reply;
     if (!(body instanceof ReadableStream)) {
       this.#conclude(reply, false, bytesOf(body));
@@ -141,6 +146,7 @@ class Filling {
       // The bytes are held in memory anyway, and callers that wait for the whole answer must not
       // wait for this reader.
       aheadBytes: maxStoredBytes,
+      ahead: reply.hold ? undefined : this.#readAhead.open(account.id),
       hold: reply.hold,
       readsOn: () => goesOnAlone(trace),
       ended: () => Promise.resolve(this.#conclude(reply, isStreamed, bytes.whole())),

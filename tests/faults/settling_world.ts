@@ -175,7 +175,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     journal: faulty(journal, named("journal")) as never,
     prices: faulty(services.vendors.prices, named("prices")),
     storedResponses: faulty(services.storedResponses, named("kept")),
-    responseCache: services.responseCache,
+    ...{ responseCache: services.responseCache, readAhead: services.readAhead },
     recorder: faulty(services.records.recorder, named("recorder")),
     reservations: faulty(services.credit.reservations, named("reservations"), {
       reserve: reserved,

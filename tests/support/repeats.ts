@@ -8,6 +8,7 @@ import {
 } from "../../src/idempotency/idempotency.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import type { Clock } from "../../src/base/clock.ts";
+import { ReadAhead } from "../../src/base/read_ahead.ts";
 import type { InteractionStatus } from "../../src/shared/interaction.ts";
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
@@ -26,7 +27,7 @@ export function testProcess(
     store: ReplayStore;
     clock: Pick<Clock, "monotonicMs">;
     setTimer?: (ms: number, run: () => void) => () => void;
-  } & Pick<IdempotencyDeps, "isErased" | "onDuplicate">,
+  } & Partial<Pick<IdempotencyDeps, "isErased" | "onDuplicate" | "readAhead">>,
 ): TestProcess {
   const duplicates: Duplicate[] = [];
   const complaints: string[] = [];
@@ -35,6 +36,7 @@ export function testProcess(
     newId: () => crypto.randomUUID(),
     setTimer: realLater,
     log: { warn: note, error: note },
+    readAhead: new ReadAhead(Infinity),
     onDuplicate(duplicate) {
       duplicates.push(duplicate);
       return Promise.resolve();
@@ -141,11 +143,14 @@ export async function settleDown(turns = 50): Promise<void> {
 }
 
 /** Makes processes that share a store, with a clock that moves only by `pass`. */
-export function setUpIdempotency(names: readonly string[] = ["a"]) {
+export function setUpIdempotency(
+  names: readonly string[] = ["a"],
+  more: Partial<Pick<IdempotencyDeps, "readAhead">> = {},
+) {
   const timers = new FakeTimers();
   const store = new FakeReplays(timers.clock);
   const make = (name: string) =>
-    testProcess({ store: store.for(name), clock: timers.clock, setTimer: timers.later });
+    testProcess({ store: store.for(name), clock: timers.clock, setTimer: timers.later, ...more });
   const processes = names.map(make);
   const [one, two, three] = [processes[0]!, processes[1]!, processes[2]!];
   /** Lets time pass in small steps, since timers may be set meanwhile. */
