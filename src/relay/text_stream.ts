@@ -198,6 +198,7 @@ export class TextStreamListener implements StreamListener {
     before: DecodedEvent | undefined,
     output: StreamOutput,
   ): Steps<void> {
+    if (event.json !== undefined) yield* this.#decoder.readAhead?.(event.json) ?? [];
     const decoded = before ?? this.#decode(event);
     if (!decoded) return;
     yield;

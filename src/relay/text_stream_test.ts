@@ -33,6 +33,9 @@ function setUp(events?: CanonicalEvent[]) {
   });
   const decoded: DecodedEvent = { events: events ?? [], usageOnly: false, terminal: !!events };
   const decoder: StreamDecoder = {
+    *readAhead(json) {
+      for (let at = (json as unknown[]).length; at > 1; at--) yield void did.push("ahead");
+    },
     decode({ data = "", json, isNotJson }) {
       const what = isNotJson ? "not JSON" : json === undefined ? "text" : "value";
       did.push(`${what} ${Math.ceil(data.length / 2 ** 20)}`);
@@ -79,6 +82,12 @@ Deno.test("a large event is parsed in steps, and those around it have their orde
   await take(`data: 1\n\ndata: ["${heavy}"]\n\ndata: 2\n\n`);
   assert.deepEqual(did.splice(0, 2), ["text 1", "sent 1"]);
   assert.deepEqual(did, ["steps", "value 2", "sent 2", "3 steps", "text 1", "sent 1"]);
+});
+
+Deno.test("what is long in a large event is read in steps before the event is decoded", async () => {
+  const { did, take } = setUp();
+  await take(`data: ["${heavy}",1,2]\n\n`);
+  assert.deepEqual(did, ["steps", "ahead", "ahead", "value 2", "sent 2", "5 steps"]);
 });
 
 Deno.test("what a large event holds is translated a slice at a time", async () => {

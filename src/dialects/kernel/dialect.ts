@@ -473,6 +473,8 @@ export interface StreamDecoder {
   readonly mayEnd?: boolean;
   /** The number that follows the vendor's last one. Absent: the dialect doesn't number its events. */
   readonly nextSequence?: number;
+  /** Reads what is long in a large event, given its JSON, in steps before `decode`. */
+  readAhead?(json: unknown): Steps<void>;
   decode(event: SseEvent): DecodedEvent;
   /**
    * Decodes the events at the start of these bytes as long as they are similar to those before, at

@@ -1,47 +1,43 @@
-import { chunksOf, pushAll } from "../../base/lists.ts";
-import type { Steps } from "../../base/steps.ts";
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import type { TokenLogprob } from "./canonical.ts";
 import { asString, isRecord, type JsonRecord, recordsIn } from "./json.ts";
 
-/**
- * Reads a list of log-probabilities of chat or responses; undefined if it isn't a list. `topName`:
- * the member with a token's alternatives.
- */
-export function readTokens(list: unknown, topName: string): TokenLogprob[] | undefined {
-  if (!Array.isArray(list)) return undefined;
-  return list.filter(isRecord).map((entry) => ({
-    ...readToken(entry),
-    top: recordsIn(entry[topName]).map(readToken),
-  }));
-}
+/** Reads an entry of a list of log-probabilities, given its position. */
+type ReadEntry = (entry: JsonRecord, index: number) => TokenLogprob;
 
 /** Tokens per step, each of which may have twenty alternatives. */
 const tokensPerStep = 512;
 
-/** A list in slices of a step each; only the list itself if it is short, or no list. */
-export function logprobSlices(list: unknown): readonly unknown[] {
-  if (!Array.isArray(list) || list.length <= tokensPerStep) return [list];
-  return chunksOf(list, tokensPerStep);
+/**
+ * Reads an answer's lists of log-probabilities. Long ones are read ahead, in steps: 200,000 tokens
+ * take 140 ms.
+ */
+export class LogprobReader {
+  #ahead: WeakMap<readonly unknown[], TokenLogprob[]> | undefined;
+
+  /** Returns the entries; undefined if it isn't a list. */
+  read(list: unknown, readEntry: ReadEntry): TokenLogprob[] | undefined {
+    if (!Array.isArray(list)) return undefined;
+    return this.#ahead?.get(list) ?? list.filter(isRecord).map(readEntry);
+  }
+
+  /** Reads a long list in steps, before `read` gets it. */
+  *readAhead(list: unknown, readEntry: ReadEntry): Steps<void> {
+    if (!Array.isArray(list) || list.length <= tokensPerStep) return;
+    const entries = yield* mapInSteps(list.filter(isRecord), readEntry, tokensPerStep);
+    (this.#ahead ??= new WeakMap()).set(list, entries);
+  }
 }
 
-/** `readTokens` in steps. */
-export function* tokensInSteps(
-  list: unknown,
-  topName: string,
-): Steps<TokenLogprob[] | undefined> {
-  const [first, ...others] = logprobSlices(list);
-  const tokens = readTokens(first, topName);
-  for (const slice of others) {
-    yield;
-    pushAll(tokens!, readTokens(slice, topName)!);
-  }
-  return tokens;
+/** Reads an entry of chat or responses. `topName`: the member with the token's alternatives. */
+export function readToken(entry: JsonRecord, topName: string): TokenLogprob {
+  return { ...readBare(entry), top: recordsIn(entry[topName]).map(readBare) };
 }
 
 /**
  * Only an empty token has no bytes; for any other token an empty list means that they are unknown.
  */
-function readToken(entry: JsonRecord): Omit<TokenLogprob, "top"> {
+function readBare(entry: JsonRecord): Omit<TokenLogprob, "top"> {
   const token = asString(entry.token) ?? "";
   const bytes = Array.isArray(entry.bytes)
     ? entry.bytes.filter((byte): byte is number => typeof byte === "number")

@@ -7,8 +7,9 @@ import { asRecord, asString, isRecord, type JsonRecord, unixTime } from "../../k
 import { optionalField } from "../../kernel/fields.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
+import { readChoicesAhead } from "./answer/logprobs.ts";
 import { ownAnswer } from "./answer/own_choice.ts";
-import { tokensInSteps } from "../../kernel/token_logprobs.ts";
+import { LogprobReader } from "../../kernel/token_logprobs.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { readUsage } from "./usage.ts";
 
@@ -23,13 +24,13 @@ export function* decodeAnswer(answer: unknown, quirks: DialectQuirks): Steps<Can
   }
   const failed = choices.find((one) => isErrorReason(one.finish_reason));
   if (failed) return failedEvents(readFailure(failed, json), json, quirks);
+  const logprobs = new LogprobReader();
+  yield* readChoicesAhead(json, logprobs);
   const events: CanonicalEvent[] = [startEvent(json)];
   const nextBlock = { value: 0 };
   for (const [position, index] of choiceIndexes(choices).entries()) {
-    const choice = choices[position]!;
-    const reader = new ChoiceReader(index, nextBlock);
-    const { content } = asRecord(choice.logprobs);
-    reader.read(choice, events, yield* tokensInSteps(content, "top_logprobs"));
+    const reader = new ChoiceReader(index, nextBlock, logprobs);
+    reader.read(choices[position]!, events);
     // A whole answer has ended, even if the server omits the reason.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
     reader.close(events);

@@ -1,10 +1,13 @@
+import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { choiceIndex, refuseManyChoices } from "../../kernel/choices.ts";
 import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { asRecord, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
+import { LogprobReader } from "../../kernel/token_logprobs.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
+import { readChoicesAhead } from "./answer/logprobs.ts";
 import { isFlat, ownAnswer } from "./answer/own_choice.ts";
 import { isErrorReason, readFailure } from "./finish_reason.ts";
 import { failedEvents, startEvent, usageIn } from "./answer_decoder.ts";
@@ -22,6 +25,7 @@ class ChatStreamDecoder extends JsonEventDecoder {
   readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
+  readonly #logprobs = new LogprobReader();
   readonly #own = ownAnswer();
   /** Whether a choice had an index other than 0: the server does number its choices. */
   #isNumbered = false;
@@ -69,6 +73,10 @@ class ChatStreamDecoder extends JsonEventDecoder {
     if (this.#done) return true;
     for (const { mayRepeatReason } of this.#choices.values()) if (mayRepeatReason) return false;
     return true;
+  }
+
+  readAhead(json: unknown): Steps<void> {
+    return readChoicesAhead(json, this.#logprobs);
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {
@@ -124,7 +132,7 @@ class ChatStreamDecoder extends JsonEventDecoder {
   #choice(index: number): ChoiceReader {
     let choice = this.#choices.get(index);
     if (!choice) {
-      choice = new ChoiceReader(index, this.#nextBlock);
+      choice = new ChoiceReader(index, this.#nextBlock, this.#logprobs);
       this.#choices.set(index, choice);
     }
     return choice;

@@ -19,6 +19,7 @@ export function* decodeAnswer(json: unknown): Steps<CanonicalEvent[]> {
       return [...events, { type: "error", error: readVendorError(element, undefined) }];
     }
     if (!areReadable(element)) throw unreadableAnswer("a candidate isn't an object");
+    yield* reader.readAhead(element);
     const before = events.length;
     reader.read(element, events);
     if (hasSince(before, events, "error")) return events;

@@ -1,4 +1,5 @@
 import type { SseEvent } from "../../../base/sse.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -51,6 +52,10 @@ class GenerateStreamDecoder implements StreamDecoder {
     if (events.some(({ type }) => type === "error")) this.#failed = true;
     if (events.some(({ type }) => type === "usage")) this.#hasUsage = true;
     return { events, usageOnly: false, terminal: false };
+  }
+
+  readAhead(json: unknown): Steps<void> {
+    return this.#reader.readAhead(json);
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {

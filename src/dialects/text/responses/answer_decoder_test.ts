@@ -261,7 +261,7 @@ Deno.test("many log-probabilities are read in steps, with the text, the sources 
     response({
       output: [{ ...item, content: [{ ...item.content[0], annotations, logprobs: list }] }],
     });
-  assert.equal([...decodeAnswer(json(logprobs), {})].length, 5);
+  assert.equal([...decodeAnswer(json(logprobs), {})].length, 4);
   const [few] = decode(json(logprobs.slice(0, 1))).choices;
   const [many] = decode(json(logprobs)).choices;
   assert.deepEqual({ ...many, logprobs: many!.logprobs!.slice(0, 1) }, few);

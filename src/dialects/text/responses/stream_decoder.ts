@@ -1,5 +1,6 @@
 import { pushAll } from "../../../base/lists.ts";
 import type { SseEvent } from "../../../base/sse.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { JsonEventDecoder, noEvents, unreadableEvent } from "../../kernel/decode_run.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
@@ -55,6 +56,10 @@ class ResponsesStreamDecoder extends JsonEventDecoder {
     // A failed event isn't forwarded: the error that replaces it takes its number.
     if (!this.#hasFailed() && typeof sequence === "number") this.#sequence = sequence + 1;
     return decoded;
+  }
+
+  readAhead(json: unknown): Steps<void> {
+    return this.#output.readAhead(asRecord(json));
   }
 
   end(): { events: CanonicalEvent[]; complete: boolean } {

@@ -2,10 +2,11 @@ import { BlockEvents } from "../../../kernel/block_events.ts";
 import type { CanonicalEvent, TokenLogprob } from "../../../kernel/canonical.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
-import { readTokens } from "../../../kernel/token_logprobs.ts";
+import { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { choiceList } from "../../../kernel/choices.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
+import { readChoiceLogprobs } from "./logprobs.ts";
 import type { OwnMembers } from "../../../kernel/own_fields.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import { ownCall, OwnChoice } from "./own_choice.ts";
@@ -42,24 +43,26 @@ export class ChoiceReader {
   readonly #tools = new Map<number, ToolCall>();
   readonly #indexes = new CallIndexes(this.#tools);
 
-  /** `nextBlock` is shared by all choices of the answer, since block numbers are unique in it. */
-  constructor(choice: number, nextBlock: { value: number }) {
+  readonly #logprobs: LogprobReader;
+
+  /**
+   * `nextBlock` is shared by all choices of the answer, since block numbers are unique in it.
+   * `logprobs` may have read their log-probabilities ahead.
+   */
+  constructor(choice: number, nextBlock: { value: number }, logprobs = new LogprobReader()) {
     this.#choice = choice;
+    this.#logprobs = logprobs;
     this.#blocks = new BlockEvents(choice, nextBlock);
   }
 
-  /** Reads one entry of a chunk's `choices`; `tokens` are its log-probabilities. */
-  read(
-    choice: JsonRecord,
-    events: CanonicalEvent[],
-    tokens = readTokens(asRecord(choice.logprobs).content, "top_logprobs"),
-  ): void {
+  /** Reads one entry of a chunk's `choices`. */
+  read(choice: JsonRecord, events: CanonicalEvent[]): void {
     const eventsBefore = events.length;
     const delta = isRecord(choice.delta) ? choice.delta : asRecord(choice.message);
     this.#own.addPiece(choice, delta);
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
-    let logprobs = tokens;
+    let logprobs = readChoiceLogprobs(choice, this.#logprobs);
     if (typeof delta.content === "string") {
       const isMore = this.#open?.kind === "text" && logprobs && logprobs.length > 0;
       if (delta.content !== "" || isMore) this.#text("text", delta.content, events, logprobs);

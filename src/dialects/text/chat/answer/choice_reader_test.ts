@@ -1,8 +1,9 @@
 import assert from "@std/assert";
 import type { AnswerPart, CanonicalEvent } from "../../../kernel/canonical.ts";
 import { foldEvents } from "../../../kernel/fold.ts";
-import { readTokens } from "../../../kernel/token_logprobs.ts";
+import { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { ChoiceReader } from "./choice_reader.ts";
+import { readChoiceLogprobs } from "./logprobs.ts";
 
 /** Deltas of one choice, then a finish chunk, as events. */
 function read(deltas: readonly Record<string, unknown>[], finish = "tool_calls"): CanonicalEvent[] {
@@ -251,10 +252,10 @@ Deno.test("log-probabilities stay with the words they belong to", () => {
   const token = { token: "a", logprob: -0.1, bytes: [97], top_logprobs: [{ token: "b" }] };
   const read = { token: "a", logprob: -0.1, bytes: [97] };
   const top = [{ token: "b", logprob: 0, bytes: null }];
-  assert.deepEqual(readTokens([token, 7], "top_logprobs"), [{ ...read, top }]);
-  for (const none of [null, undefined, {}]) {
-    assert.equal(readTokens(none, "top_logprobs"), undefined);
-  }
+  const readList = (content: unknown) =>
+    readChoiceLogprobs({ logprobs: { content } }, new LogprobReader());
+  assert.deepEqual(readList([token, 7]), [{ ...read, top }]);
+  for (const none of [null, undefined, {}]) assert.equal(readList(none), undefined);
   const reader = new ChoiceReader(0, { value: 0 });
   const events: CanonicalEvent[] = [];
   reader.read({ delta: { content: "a" }, logprobs: { content: [token] } }, events);

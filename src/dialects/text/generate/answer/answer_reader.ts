@@ -1,8 +1,11 @@
+import type { Steps } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { choiceIndexes } from "../../../kernel/choices.ts";
 import { asRecord, asString, isRecord, type JsonRecord, unixTime } from "../../../kernel/json.ts";
 import { OwnMembers } from "../../../kernel/own_fields.ts";
+import { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { CandidateReader } from "./candidate_reader.ts";
+import { readCandidatesAhead } from "./logprobs.ts";
 import { isBlocked } from "../finish_reason.ts";
 import { mapsCount, searchCount } from "./grounding.ts";
 import { modelTraits } from "../models.ts";
@@ -11,6 +14,7 @@ import { readUsage } from "../usage.ts";
 export class AnswerReader {
   readonly #candidates = new Map<number, CandidateReader>();
   readonly #nextBlock = { value: 0 };
+  readonly #logprobs = new LogprobReader();
   readonly #searches = new Map<number, number>();
   readonly #maps = new Map<number, number>();
   /** `createTime` is collected too, because it is read only to the second. */
@@ -18,6 +22,11 @@ export class AnswerReader {
   #started = false;
   #blockReason: string | undefined;
   #model: string | undefined;
+
+  /** Reads in steps what is long in one GenerateContentResponse, before `read` gets it. */
+  readAhead(json: unknown): Steps<void> {
+    return readCandidatesAhead(json, this.#logprobs);
+  }
 
   /**
    * Reads one GenerateContentResponse, which carries no error and whose candidates are readable
@@ -91,7 +100,7 @@ export class AnswerReader {
   #candidate(index: number): CandidateReader {
     let candidate = this.#candidates.get(index);
     if (!candidate) {
-      candidate = new CandidateReader(index, this.#nextBlock);
+      candidate = new CandidateReader(index, this.#nextBlock, this.#logprobs);
       this.#candidates.set(index, candidate);
     }
     return candidate;

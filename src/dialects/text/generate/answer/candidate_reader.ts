@@ -5,6 +5,7 @@ import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/j
 import { invalidCode, readFinishReason } from "../finish_reason.ts";
 import { readCitations, readSearch } from "./grounding.ts";
 import { choiceList } from "../../../kernel/choices.ts";
+import type { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { OwnCandidate } from "./own_candidate.ts";
 import { PartialArgs } from "./partial_args.ts";
@@ -36,6 +37,7 @@ export class CandidateReader {
   mayRepeatReason = true;
   readonly #choice: number;
   readonly #blocks: BlockEvents;
+  readonly #logprobs: LogprobReader;
   #text: OpenText | undefined;
   #call: OpenCall | undefined;
   #grounded: JsonRecord | undefined;
@@ -47,9 +49,11 @@ export class CandidateReader {
 
   /**
    * `nextBlock` is shared by all candidates of the answer, since block numbers are unique in it.
+   * `logprobs` may have read their log-probabilities ahead.
    */
-  constructor(choice: number, nextBlock: { value: number }) {
+  constructor(choice: number, nextBlock: { value: number }, logprobs: LogprobReader) {
     this.#choice = choice;
+    this.#logprobs = logprobs;
     this.#blocks = new BlockEvents(choice, nextBlock);
   }
 
@@ -67,7 +71,7 @@ export class CandidateReader {
     this.#search = readSearch(candidate) ?? this.#search;
     this.#own.add(candidate);
     const parts = choiceList(asRecord(candidate.content).parts, "parts").filter(isRecord);
-    let logprobs = readLogprobs(candidate.logprobsResult);
+    let logprobs = readLogprobs(candidate, this.#logprobs);
     for (const part of parts) {
       const isText = typeof part.text === "string" && part.text !== "" && part.thought !== true;
       this.#part(part, events, isText ? logprobs : undefined);

@@ -1,12 +1,29 @@
+import type { Steps } from "../../../../base/steps.ts";
 import type { TokenLogprob } from "../../../kernel/canonical.ts";
-import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import { asRecord, type JsonRecord, recordsIn } from "../../../kernel/json.ts";
+import type { LogprobReader } from "../../../kernel/token_logprobs.ts";
 
-/** Reads a candidate's `logprobsResult`, one entry per token; undefined if there is none. */
-export function readLogprobs(result: unknown): TokenLogprob[] | undefined {
-  if (!isRecord(result) || !Array.isArray(result.chosenCandidates)) return undefined;
-  const tops = Array.isArray(result.topCandidates) ? result.topCandidates : [];
-  return result.chosenCandidates.filter(isRecord).map((chosen, index) => {
-    return { ...token(chosen), top: recordsIn(asRecord(tops[index]).candidates).map(token) };
+/** Returns a candidate's log-probabilities, one entry per token; undefined if it has none. */
+export function readLogprobs(
+  { logprobsResult: result }: JsonRecord,
+  reader: LogprobReader,
+): TokenLogprob[] | undefined {
+  return reader.read(asRecord(result).chosenCandidates, entryReader(result));
+}
+
+/** Reads those of an answer's candidates in steps, before the rest. */
+export function* readCandidatesAhead(json: unknown, reader: LogprobReader): Steps<void> {
+  for (const { logprobsResult: result } of recordsIn(asRecord(json).candidates)) {
+    yield* reader.readAhead(asRecord(result).chosenCandidates, entryReader(result));
+  }
+}
+
+function entryReader(result: unknown): (chosen: JsonRecord, index: number) => TokenLogprob {
+  const { topCandidates } = asRecord(result);
+  const tops: readonly unknown[] = Array.isArray(topCandidates) ? topCandidates : [];
+  return (chosen, index) => ({
+    ...token(chosen),
+    top: recordsIn(asRecord(tops[index]).candidates).map(token),
   });
 }
 

@@ -1,5 +1,6 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asRecord, type JsonRecord } from "../../../kernel/json.ts";
+import type { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import type { Blocks } from "./blocks.ts";
 import { CallReader } from "./read_call.ts";
 import { MessageReader } from "./read_message.ts";
@@ -21,10 +22,14 @@ export interface ItemReader {
 }
 
 /** Returns the reader of an item; without a type, of one that is the vendor's own work. */
-export function itemReader(type: string | undefined, blocks: Blocks): ItemReader {
+export function itemReader(
+  type: string | undefined,
+  blocks: Blocks,
+  logprobs: LogprobReader,
+): ItemReader {
   switch (type) {
     case "message":
-      return new MessageReader(blocks);
+      return new MessageReader(blocks, logprobs);
     case "reasoning":
       return new ReasoningReader(blocks);
     case "function_call":

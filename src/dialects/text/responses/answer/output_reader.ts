@@ -1,11 +1,12 @@
 import { shortKey } from "../../../../base/hash.ts";
 import type { Steps } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { logprobSlices } from "../../../kernel/token_logprobs.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { isSearchOfX } from "../request/offered_tools.ts";
 import { Blocks } from "./blocks.ts";
 import { type ItemReader, itemReader } from "./item_reader.ts";
+import { readItemsAhead, readPartsAhead } from "./logprobs.ts";
 
 interface KnownItem {
   type: string;
@@ -28,6 +29,7 @@ export class OutputReader {
   readonly #byId = new Map<string, KnownItem>();
   readonly #byIndex = new Map<string, KnownItem>();
   readonly #blocks = new Blocks();
+  readonly #logprobs = new LogprobReader();
 
   get isTooLong(): boolean {
     return this.#items.length > maxItems;
@@ -53,6 +55,13 @@ export class OutputReader {
     this.#find(type, item.id, event, item).finish(item, events);
   }
 
+  /** Reads in steps what is long in an event, before the event itself. */
+  *readAhead({ logprobs, part, item, response }: JsonRecord): Steps<void> {
+    yield* readPartsAhead([{ logprobs }, part], this.#logprobs);
+    yield* readItemsAhead([item], this.#logprobs);
+    yield* readItemsAhead(asRecord(response).output, this.#logprobs);
+  }
+
   /** Reads the whole output, from the terminal event, and closes the open items. */
   finishAll(output: unknown, events: CanonicalEvent[]): void {
     for (const [item, position] of itemsIn(output)) this.finish(item, position, events);
@@ -61,26 +70,12 @@ export class OutputReader {
 
   /** The same for a whole answer, of which nothing has been read. */
   *finishInSteps(output: unknown, events: CanonicalEvent[]): Steps<void> {
+    yield* readItemsAhead(output, this.#logprobs);
     for (const [item, position] of itemsIn(output)) {
-      yield* this.#readTokens(item, position, events);
       this.finish(item, position, events);
       yield;
     }
     this.close(events);
-  }
-
-  /** Reads the text of a message with many log-probabilities like the deltas of a stream. */
-  *#readTokens(item: JsonRecord, position: JsonRecord, events: CanonicalEvent[]): Steps<void> {
-    const isMessage = item.type === "message" && Array.isArray(item.content);
-    const [part, ...others] = isMessage ? item.content as unknown[] : [];
-    if (!isRecord(part) || others.length > 0) return;
-    const slices = logprobSlices(part.logprobs);
-    if (slices.length === 1) return;
-    const delta = { ...position, item_id: item.id, type: "response.output_text.delta" };
-    for (const [nth, logprobs] of slices.entries()) {
-      this.piece("message", { ...delta, delta: nth === 0 ? part.text : "", logprobs }, events);
-      yield;
-    }
   }
 
   /** Closes the open items. */
@@ -101,7 +96,8 @@ export class OutputReader {
     const existing = (index === undefined ? undefined : this.#byIndex.get(index)) ??
       (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
     if (existing) return existing.reader;
-    const made = { type, reader: itemReader(isSearchOfX(item) ? undefined : type, this.#blocks) };
+    const read = isSearchOfX(item) ? undefined : type;
+    const made = { type, reader: itemReader(read, this.#blocks, this.#logprobs) };
     if (isCall(type, item)) this.sawToolCall = true;
     this.#items.push(made);
     this.#lastOf.set(type, made);

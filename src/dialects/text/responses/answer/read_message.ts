@@ -3,7 +3,8 @@ import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { type Blocks, indexOf, missingFrom } from "./blocks.ts";
 import { readCitation } from "./citations.ts";
 import type { ItemReader } from "./item_reader.ts";
-import { readTokens } from "../../../kernel/token_logprobs.ts";
+import { readLogprob } from "./logprobs.ts";
+import type { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 
 /** The state of one content part, and what has been emitted of it. */
@@ -18,11 +19,13 @@ interface Part {
 /** Reads a message item: each of its parts is a block, unless it has no text. */
 export class MessageReader implements ItemReader {
   readonly #blocks: Blocks;
+  readonly #logprobs: LogprobReader;
   readonly #parts = new Map<number, Part>();
   #lastPart: Part | undefined;
 
-  constructor(blocks: Blocks) {
+  constructor(blocks: Blocks, logprobs: LogprobReader) {
     this.#blocks = blocks;
+    this.#logprobs = logprobs;
   }
 
   open(): void {}
@@ -83,7 +86,7 @@ export class MessageReader implements ItemReader {
   }
 
   #text(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
-    const list = readTokens(logprobs, "top_logprobs");
+    const list = this.#logprobs.read(logprobs, readLogprob);
     const tokens = list?.length ? list : undefined;
     if (typeof text !== "string" || (text === "" && !tokens)) return;
     part.received.add(text);
