@@ -138,6 +138,7 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
     const { location = form } = await owner.submit(form, form, fields);
     return location;
   };
+  await submit("/dashboard/settings/models/new", { name: "v".repeat(60), targets: "gpt-4.1" });
   const made = await submit("/dashboard/evals/new", {
     ...{ model: "vendor-b/gpt-4.1", key: key.id, limit: "5", sample: "newest" },
     ...{ grader0_type: "contains", grader0_text: "" },
