@@ -2,8 +2,13 @@ import assert from "@std/assert";
 import type { Page } from "playwright-core";
 import { allLooks } from "./chromium.ts";
 
-/** From a phone to a wide desk; in the gate a phone, a tablet and the narrowest desk. */
-const widths = allLooks ? [320, 360, 390, 768, 961, 1024, 1280, 1600] : [360, 768, 961];
+/**
+ * From a phone to a wide desk; in the gate a phone, half a desk (as at 200 %), a tablet and the
+ * narrowest desk.
+ */
+const widths = allLooks
+  ? [320, 360, 390, 480, 640, 768, 961, 1024, 1280, 1600]
+  : [360, 640, 768, 961];
 
 /**
  * Whatever can be pressed is within the screen, and within its table's part that is shown; only on
