@@ -159,6 +159,12 @@ const reads: Reads = {
     ({ analytics }) =>
       analytics.totals({ ...list, limit: 5_000, filters: { user_id: many("user 7", 300) } }),
   ],
+  // A thousand calls of each would be nearly all.
+  "total of a list by frequent models": [
+    10_000,
+    ({ analytics }) =>
+      analytics.totals({ ...list, limit: 1_000, filters: { model: many("model ", 30) } }),
+  ],
   "a long page by many users": [
     page + dayOfCalls,
     ({ analytics }) =>
