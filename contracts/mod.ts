@@ -32,7 +32,7 @@ import {
 import { responsesContracts } from "./calls/responses.ts";
 import { generateSpeech } from "./media/speech.ts";
 import { documents, livez, metrics, readyz, status } from "./data/status.ts";
-import { familySpeech, familyTranscriptions } from "./media/audio_paths.ts";
+import { familySpeech, familyTranscriptions, familyTranslations } from "./media/audio_paths.ts";
 import { familyImageEdits, familyImages } from "./media/image_paths.ts";
 import {
   anyVendor,
@@ -73,6 +73,7 @@ export function familyOperations(family: VendorFamily) {
     imageEdits: has("imageEdits") ? familyImageEdits(family) : undefined,
     speech: has("speech") ? familySpeech(family) : undefined,
     transcriptions: has("transcriptions") ? familyTranscriptions(family) : undefined,
+    translations: has("translations") ? familyTranslations(family) : undefined,
     embeddings: has("embeddings") ? embeddingsContract(family) : undefined,
     predict: has("predict") ? methods?.predict : undefined,
     embedContent: has("embedContent") ? methods?.embedContent : undefined,

@@ -10,7 +10,7 @@ import { VENDOR_A, VENDOR_B, VENDOR_F, VENDOR_G } from "./simulator/chat_vendors
 import { GENERATE_FRONT } from "./simulator/generate_front.ts";
 import { HOSTED_MEDIA } from "./simulator/hosted_media.ts";
 import { MESSAGES_FRONT } from "./simulator/messages_front.ts";
-import { speech, transcriptions } from "./simulator/openai_audio.ts";
+import { speech, transcriptions, translations } from "./simulator/openai_audio.ts";
 import { imageEdits, imageGenerations } from "./simulator/openai_images.ts";
 import { responsesRoutes } from "./simulator/responses.ts";
 import { serveVendor, type VendorFront } from "./simulator/server.ts";
@@ -73,6 +73,7 @@ export function startSimulators(options: SimulatorOptions = {}): Promise<Simulat
         { method: "POST", path: /^\/images\/edits$/, handle: imageEdits },
         { method: "POST", path: /^\/audio\/speech$/, handle: speech },
         { method: "POST", path: /^\/audio\/transcriptions$/, handle: transcriptions },
+        { method: "POST", path: /^\/audio\/translations$/, handle: translations },
       ]),
     ),
     "vendor-c": start("vendor-c", "sk-simulated-vendor-c-0000", MESSAGES_FRONT),

@@ -19,6 +19,7 @@ const pathKinds = [
   "imageEdits",
   "speech",
   "transcriptions",
+  "translations",
   "embeddings",
 ] as const;
 

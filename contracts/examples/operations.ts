@@ -120,6 +120,11 @@ function audioExamples(prefix: string, model: string): Readonly<Record<string, O
       },
       texts: { "text/plain": "Good morning.\n" },
     },
+    createTranslation: {
+      forms: { whole: { model: "whisper-1", file: "words.mp3", response_format: "json" } },
+      answers: { whole: { text: "Good morning." } },
+      texts: { "text/plain": "Good morning.\n" },
+    },
   };
 }
 

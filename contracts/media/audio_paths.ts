@@ -79,3 +79,26 @@ export function familyTranscriptions(family: VendorFamily) {
     },
   });
 }
+
+const translationForm = z.looseObject({
+  model: operationModel.openapi({ example: "whisper-1" }),
+  file: formFile.describe("Audio file in a format that the vendor supports."),
+  prompt: optional(z.string()).describe("Preceding text in English, to guide style and spelling."),
+  response_format: optional(z.string()).describe(
+    "`json`, `text`, `srt`, `verbose_json` or `vtt`. Default `json`.",
+  ),
+}).openapi("TranslationForm");
+
+/** `POST …/audio/translations` of one vendor's family: a form with a file. */
+export function familyTranslations(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "audio/translations", "createTranslation"),
+    summary: summaryOf("Translate speech to English text", family),
+    description: "As the vendor takes it; fields not listed here are passed on unchanged.",
+    form: translationForm,
+    answer: transcript,
+    media: {
+      "text/plain": z.string().describe("With `response_format` `text`, `srt` or `vtt`."),
+    },
+  });
+}

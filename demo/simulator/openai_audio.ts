@@ -1,4 +1,4 @@
-/** `POST /audio/speech` and `/audio/transcriptions`, as vendor-b has them. */
+/** `POST /audio/speech`, `/audio/transcriptions` and `/audio/translations`, as vendor-b has them. */
 import { readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { eventStream, pieceStream } from "./event_stream.ts";
 import { admit, bodyOf, type Exchange, formOf } from "./exchange.ts";
@@ -83,12 +83,13 @@ function piecesOf(file: Uint8Array): Uint8Array[] {
   return pieces;
 }
 
-export async function transcriptions(exchange: Exchange): Promise<Response> {
+/** What a form asks for, once it is admitted. */
+async function heard(exchange: Exchange, models: readonly string[], what = "I heard") {
   const form = await formOf(exchange);
   const file = form.get("file");
   const model = asText(form.get("model"));
   if (model === "") throw missing("model");
-  requireModel(model, HEARING_MODELS);
+  requireModel(model, models);
   if (!(file instanceof File)) throw missing("file");
   if (file.size < 32) {
     throw new Problem(400, "Audio file might be corrupted or unsupported", {
@@ -100,8 +101,21 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
   const behaviours = readBehaviours(prompt, exchange.state.label);
   await admit(exchange, behaviours, prompt);
   // The transcript is the file's name, size and type.
-  const text = behaviours.say ?? `I heard ${file.name}, ${file.size} bytes of ${file.type}.`;
-  const seconds = Math.ceil(file.size / 16_000);
+  const text = behaviours.say ?? `${what} ${file.name}, ${file.size} bytes of ${file.type}.`;
+  const format = asText(form.get("response_format"), "json");
+  return { form, model, prompt, behaviours, text, format, seconds: Math.ceil(file.size / 16_000) };
+}
+
+export async function translations(exchange: Exchange): Promise<Response> {
+  const { text, format, seconds } = await heard(exchange, ["whisper-1"], "I heard in English");
+  return transcript(format, { text, seconds });
+}
+
+export async function transcriptions(exchange: Exchange): Promise<Response> {
+  const { form, model, prompt, behaviours, text, format, seconds } = await heard(
+    exchange,
+    HEARING_MODELS,
+  );
   const usage = model === "whisper-1" || model === "gpt-transcribe"
     ? { type: "duration", seconds }
     : tokenUsage(seconds, prompt, text);
@@ -111,7 +125,6 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
       { type: "transcript.text.done", text, usage },
     ]);
   }
-  const format = asText(form.get("response_format"), "json");
   const diarizes = model === "gpt-4o-transcribe-diarize";
   if (diarizes && format === "diarized_json") {
     const said = { id: "seg_0", type: "transcript.text.segment", start: 0, end: seconds };
@@ -123,7 +136,7 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
 
 function transcript(
   format: string,
-  { text, seconds, usage }: { text: string; seconds: number; usage: JsonObject },
+  { text, seconds, usage }: { text: string; seconds: number; usage?: JsonObject },
 ): Response {
   const end = `00:00:${String(Math.min(59, seconds)).padStart(2, "0")}`;
   const plain = (body: string) =>

@@ -124,6 +124,7 @@ const chatOperations = {
   imageEdits: { path: "/images/edits" },
   speech: { path: "/audio/speech" },
   transcriptions: { path: "/audio/transcriptions" },
+  translations: { path: "/audio/translations" },
   embeddings: { path: "/embeddings" },
 } as const;
 

@@ -314,6 +314,31 @@ Deno.test("audio.transcriptions.create: a file as a form, whole, as text and str
   assert.equal(kept.stream, true);
 });
 
+Deno.test("audio.translations.create: English words, recorded and paid like a transcript", async () => {
+  const words = sound("wav", 3, "hello");
+  const file = () => toFile(words, "words.wav", { type: "audio/wav" });
+  const plain = await client().audio.translations
+    .create({ file: await file(), model: "openai/whisper-1" }).withResponse();
+  assert.match(plain.data.text, /in English.*words\.wav, 144044 bytes/);
+  const row = await rowOf(plain.response);
+  assert.deepEqual([row.dialect, row.endpoint], [
+    "transcriptions",
+    "/vendor-b/v1/audio/translations",
+  ]);
+  // The answer doesn't say how long: the file does. 0.006 USD a minute.
+  assert.deepEqual([row.billing_basis, row.cost_usd], ["estimated", "0.000300000"]);
+  const request = row.request as { file: { data: Named } };
+  assert.equal(request.file.data.sha256, sha256Hex(words));
+
+  const timed = await client().audio.translations
+    .create({ file: await file(), model: "whisper-1", response_format: "verbose_json" })
+    .withResponse();
+  const { duration } = timed.data as unknown as OpenAI.Audio.TranslationVerbose;
+  const reported = await rowOf(timed.response);
+  assert.equal(reported.billing_basis, "reported");
+  assert.equal(reported.cost_usd, (duration * 0.0001).toFixed(9));
+});
+
 Deno.test("embeddings.create: numbers and base64, on the family and on the unified path", async () => {
   const input = ["one two three", "four"];
   const plain = await client().embeddings

@@ -5814,6 +5814,26 @@ export type TranscriptionForm = {
     [key: string]: unknown;
 };
 
+export type TranslationForm = {
+    /**
+     * The vendor's own name, with or without the provider in front.
+     */
+    model: string;
+    /**
+     * Audio file in a format that the vendor supports.
+     */
+    file: Blob | File;
+    /**
+     * Preceding text in English, to guide style and spelling.
+     */
+    prompt?: string | null;
+    /**
+     * `json`, `text`, `srt`, `verbose_json` or `vtt`. Default `json`.
+     */
+    response_format?: string | null;
+    [key: string]: unknown;
+};
+
 /**
  * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
  */
@@ -15946,6 +15966,151 @@ export type CreateTranscriptionVendorBResponses = {
 };
 
 export type CreateTranscriptionVendorBResponse = CreateTranscriptionVendorBResponses[keyof CreateTranscriptionVendorBResponses];
+
+export type CreateTranslationVendorBData = {
+    body: TranslationForm;
+    headers?: {
+        /**
+         * Your id of this request, 1 to 200 ASCII characters without spaces; echoed, and recorded. A repeat with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Where it is absent, `Idempotency-Key` means the same. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What to do with fields that the vendor doesn't support. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. `default`: hints are dropped and named, fields that change the meaning are a 400. Without this header the key's own mode applies, which is `default` unless it was set. Where caller and vendor speak the same dialect, `strict` also keeps a field's name that the model refuses.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient' | 'default') & unknown;
+        /**
+         * Whether a translated call to vendor-c without cache marks gets some at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
+        /**
+         * For how many seconds the answer is reused for identical calls of the account, and how old an answer for this call may be; 0: the response cache is not used. For the four text dialects. Default: the key's setting, else 0.
+         */
+        'X-Cache-TTL'?: number;
+        /**
+         * What is recorded of the call. `metadata`: usage and money, but no prompt and no answer, which then can't be replayed, cached or continued. `full` doesn't override a key that is set to `metadata`. Default: the key's setting.
+         */
+        'X-Record'?: ('full' | 'metadata') & unknown;
+    };
+    path?: never;
+    query?: never;
+    url: '/vendor-b/v1/audio/translations';
+};
+
+export type CreateTranslationVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: The chosen vendor does not support a field of the request.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was sent. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: ChatError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: ChatError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: ChatError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: ChatError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor's rate limit is exceeded. Retry later.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before the request is parsed: in the dialect's own format if its path was read, and the connection is then closed. A request that is not valid HTTP gets a 400 in the same way.
+     */
+    431: ServiceError | ChatError | MessagesError | GenerateError;
+    /**
+     * `internal_error`: Internal error. It has been logged.
+     */
+    500: ChatError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced an invalid tool call.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete. Retry your request.
+     */
+    502: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's database does not answer. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: ChatError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time. Retry your request.
+     */
+    504: ChatError;
+};
+
+export type CreateTranslationVendorBError = CreateTranslationVendorBErrors[keyof CreateTranslationVendorBErrors];
+
+export type CreateTranslationVendorBResponses = {
+    /**
+     * Translate speech to English text (OpenAI)
+     */
+    200: Transcript;
+};
+
+export type CreateTranslationVendorBResponse = CreateTranslationVendorBResponses[keyof CreateTranslationVendorBResponses];
 
 export type CreateEmbeddingVendorBData = {
     body: EmbeddingRequest;

@@ -2,7 +2,7 @@ import type { Operation } from "../../kernel/operation.ts";
 import { embeddings } from "./embeddings.ts";
 import { imageEdits, imageGenerations } from "./images.ts";
 import { speech } from "./speech.ts";
-import { transcriptions } from "./transcriptions.ts";
+import { transcriptions, translations } from "./transcriptions.ts";
 
 /** The operations of chat-style vendors by their kind. */
 export const pathOperations = {
@@ -10,5 +10,6 @@ export const pathOperations = {
   imageEdits,
   speech,
   transcriptions,
+  translations,
   embeddings,
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -34,6 +34,9 @@ export const transcriptions: Operation = {
   reader: (request) => new TranscriptReader(request),
 };
 
+/** Speech to English text, with the same answers. */
+export const translations: Operation = { ...transcriptions, kind: "translations" };
+
 const maxTokensPerSecond = 25;
 /** Vendors count ten tokens per second of audio. */
 const tokensPerSecond = 10;
