@@ -20,14 +20,17 @@ function reader() {
 }
 
 Deno.test("a caller's text controls no terminal that shows the log, in either format", () => {
-  const model = "a\x1b[2J\x9b31m\x7f\n\u0085b";
+  const model = "a\x1b[2J\x9b31m\x7f\n\u0085b\u2028c\u2029\u202e\u2066\u2069";
   for (const eventOf of [undefined, () => "event"]) {
     const lines: string[] = [];
     createLog((line) => lines.push(line), () => new Date(0), {}, eventOf).info("refused", {
       model,
     });
     assert.doesNotMatch(lines[0]!, /\p{Cc}/u);
-    assert.match(lines[0]!, /\\u001b\[2J\\u009b31m\\u007f\\n\\u0085b/);
+    assert.match(
+      lines[0]!,
+      /\\u001b\[2J\\u009b31m\\u007f\\n\\u0085b\\u2028c\\u2029\\u202e\\u2066\\u2069/,
+    );
     if (eventOf) assert.equal(JSON.parse(lines[0]!).model, model);
   }
 });
