@@ -71,7 +71,8 @@ export class TextStreamListener implements StreamListener {
   take(piece: Uint8Array, output: StreamOutput): Promise<void> | undefined {
     const run = new Run(output);
     try {
-      return this.#takePiece(piece, run, output);
+      const rest = this.#takeRun(piece, run, output);
+      return rest.length === 0 ? undefined : this.#takeRest(rest, run, output);
     } finally {
       run.send();
     }
@@ -109,11 +110,11 @@ export class TextStreamListener implements StreamListener {
   }
 
   /**
-   * Takes runs of similar events, and the events between them one by one. Looking for a run costs as
+   * Takes events one by one, and the runs of similar events between them. Looking for a run costs as
    * much as reading the rest of the piece, so each time twice as many events are taken before.
    */
-  #takePiece(piece: Uint8Array, run: Run, output: StreamOutput): Promise<void> | undefined {
-    let rest = this.#takeRun(piece, run, output);
+  #takeRest(piece: Uint8Array, run: Run, output: StreamOutput): Promise<void> | undefined {
+    let rest = piece;
     for (let events = 1; rest.length > 0; events *= 2) {
       const mayRun = rest.length > shortBytes && this.#plan.forwardRun && this.#decoder.decodeRun;
       const length = mayRun ? endOfEvents(rest, events) : rest.length;
