@@ -36,6 +36,8 @@ export function tapStream(
   const out = pushStream();
   const { ahead, aheadBytes = 0 } = watcher;
   let pushedBytes = 0;
+  /** The source goes on, without room, when no more than this waits: what did before its last piece. */
+  let resumeBytes = 0;
   let isOver = false;
   let isReaderGone = false;
   let last: Uint8Array | undefined;
@@ -54,11 +56,16 @@ export function tapStream(
     // At once: by the time that a connection's end reaches the source, more of it may have come.
     reader.cancel().catch(() => {});
   };
+  const waitingBytes = () => pushedBytes - out.takenBytes;
+  const hasRoom = () => {
+    const waiting = waitingBytes();
+    const isRoom = ahead?.hold(waiting) ?? true;
+    return isRoom && waiting < aheadBytes;
+  };
   const push = (bytes: Uint8Array) => {
+    resumeBytes = waitingBytes();
     pushedBytes += bytes.length;
-    if (out.push(bytes)) return true;
-    const waiting = pushedBytes - out.takenBytes;
-    return waiting < aheadBytes && (ahead?.hold(waiting) ?? true);
+    return out.push(bytes) || hasRoom();
   };
   const pass = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
@@ -73,6 +80,9 @@ export function tapStream(
     out.close();
   };
   holdFor(out, watcher, signal);
+  out.onTaken(() => {
+    if (hasRoom() || waitingBytes() <= resumeBytes) roomMade();
+  });
   out.onDrain(() => {
     ahead?.hold(0);
     roomMade();

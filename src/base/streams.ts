@@ -57,6 +57,8 @@ export interface PushStream {
   onCancel(listener: (reason: unknown) => void): void;
   /** Calls `listener` each time the reader has caught up after `push` returned false. */
   onDrain(listener: () => void): void;
+  /** Calls `listener` each time that a reader who is behind has taken something. */
+  onTaken(listener: () => void): void;
   /**
    * Calls `listener` once nothing waits for the reader any more: it has seen the end or a failure,
    * or has left.
@@ -98,6 +100,7 @@ class PushQueue implements PushStream, SinkFeed {
   #failed: { reason: unknown } | undefined;
   #cancelListener: ((reason: unknown) => void) | undefined;
   #drainListener: (() => void) | undefined;
+  #takenListener: (() => void) | undefined;
   #endListener: (() => void) | undefined;
 
   constructor(highWaterMark: number) {
@@ -166,6 +169,10 @@ class PushQueue implements PushStream, SinkFeed {
     this.#drainListener = listener;
   }
 
+  onTaken(listener: () => void): void {
+    this.#takenListener = listener;
+  }
+
   onEnd(listener: () => void): void {
     if (this.#hasEnded) return listener();
     this.#endListener = listener;
@@ -199,7 +206,9 @@ class PushQueue implements PushStream, SinkFeed {
       this.#hand(piece);
     }
     if (!this.#isOpen && this.#queue.length === 0) return this.#end();
-    if (!this.#isBehind || this.#queuedBytes >= this.#highWaterMark) return;
+    if (!this.#isBehind) return;
+    this.#takenListener?.();
+    if (this.#queuedBytes >= this.#highWaterMark) return;
     this.#isBehind = false;
     this.#drainListener?.();
   }
@@ -239,6 +248,7 @@ class PushQueue implements PushStream, SinkFeed {
     this.#sink =
       this.#cancelListener =
       this.#drainListener =
+      this.#takenListener =
       this.#endListener =
         undefined;
     endListener?.();

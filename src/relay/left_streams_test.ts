@@ -3,6 +3,8 @@ import {
   type ForwardSetting,
   setUpForwarder as setUp,
 } from "../../tests/support/forwarded_stream.ts";
+import { settleDown } from "../../tests/support/repeats.ts";
+import { ReadAhead } from "../base/read_ahead.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import { Fault } from "../shared/fault.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
@@ -110,4 +112,22 @@ Deno.test("a vendor that fails after its caller has left: the call was cancelled
   assert.deepEqual(endings.map(({ status, errorCode }) => [status, errorCode]), [
     ["cancelled", "upstream_timeout"],
   ]);
+});
+
+Deno.test("a caller who reads slowly, without room to be read ahead of, hasn't left", async () => {
+  const { timers, endings, stream, send } = setUp();
+  const pieces = 40;
+  for (let piece = 0; piece < pieces; piece++) send("x".repeat(64 * 1024));
+  const tapped = tapStream(await stream, {
+    ...{ piece: (bytes) => bytes, aheadBytes: Infinity, ahead: new ReadAhead(2 ** 22).open(1) },
+    ...{ readsOn: () => false, ended: () => Promise.resolve(), broken() {} },
+  }, new AbortController().signal);
+  const reader = tapped.getReader();
+  for (let taken = 0; taken < 10; taken++) {
+    await settleDown();
+    await reader.read();
+    timers.advance(600);
+  }
+  assert.deepEqual(endings, []);
+  await reader.cancel();
 });
