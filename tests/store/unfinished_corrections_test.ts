@@ -222,6 +222,16 @@ apart("a call is erased with its corrected charge, or isn't corrected", async (m
   assert.deepEqual(await ledger.check(), []);
 });
 
+apart("retention removes a call with its corrected charge", async (main, records) => {
+  const { analytics, called, correct, ledger } = await opened(main, records);
+  await assert.rejects(correct(3000n, away(records, main)), /away/);
+  await analytics.eraseRowsBefore(new Date(called[0]!.createdAt.getTime() + 1));
+  assert.deepEqual(await books(main, records), {
+    ...{ rows: [], sums: 6000n, ledger: 6000n, notes: 0 },
+  });
+  assert.deepEqual(await ledger.check(), []);
+});
+
 apart("a refund that is finished elsewhere leaves the sums once", async (main, records) => {
   const { accountId, analytics, called, correct, ledger } = await opened(main, records);
   const [settled] = called;

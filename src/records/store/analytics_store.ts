@@ -71,6 +71,7 @@ export function createAnalyticsStore(
   const sharesMain = main === database;
   const reads = sharesMain ? mainReads : createFairReads(database);
   const within = (tx: Queryable) => sharesMain ? changesOf(tx, (work) => work(tx)) : changes;
+  const upkeep = sharesMain ? doneWithMain : upkeepOf(main, database);
   const changes: AnalyticsTransaction = {
     ...changesOf(database, (work) =>
       database.transaction(async (tx) => {
@@ -87,7 +88,7 @@ export function createAnalyticsStore(
     ...createAnalyticsReads(database),
     ...changes,
     ...createAnalyticsWriter(database, main, onDropped),
-    ...(sharesMain ? doneWithMain : upkeepOf(main, database)),
+    ...upkeep,
     fair: createFairAnalytics(reads),
     inBulk: readsByAccount(reads.inBulk, createAnalyticsReads, ["readLines", "count"]),
     media: createMedia(database),
@@ -112,7 +113,11 @@ export function createAnalyticsStore(
         if (mediaRefs > 0) erased.relations.push("media");
         return { ...erased, mediaRefs };
       }),
-    eraseRowsBefore: (limit) => unlessBusy(() => eraseBefore(database, "interactions", limit)),
+    async eraseRowsBefore(limit) {
+      // Retention leaves the sums of the rows as they are.
+      await upkeep.finishCorrections();
+      return await unlessBusy(() => eraseBefore(database, "interactions", limit));
+    },
     relationsBefore: async (limit) => [...await partitionsUntil(database, limit), "media"],
     partitionsInUse: () => partitionsInUse(database),
     isBusy: () => isBusy(database),
