@@ -1,5 +1,6 @@
 import { parseExactly } from "../base/exact_json.ts";
 import { shellWord } from "../base/shell_word.ts";
+import { syncFolder } from "./embedded/image.ts";
 import { isNoSpace } from "./full_disk.ts";
 
 export interface DataDirClaim {
@@ -74,7 +75,11 @@ export async function noteCopy(path: string, at: Date): Promise<void> {
   const written = `${note}.new`;
   try {
     await Deno.writeTextFile(written, `${at.toISOString()}\n`, { mode: 0o600 });
+    // PostgreSQL's commit outlasts a loss of power, and so must this.
+    using file = await Deno.open(written, { write: true });
+    await file.sync();
     await Deno.rename(written, note);
+    syncFolder(embeddedDatabaseIn(path));
   } catch (thrown) {
     await Deno.remove(written).catch(() => {});
     throw unusable(path, thrown);

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { noteCopy, readProcessId, refuseCopied } from "./data_dir.ts";
+import { noteCopy, readCopyNote, readProcessId, refuseCopied } from "./data_dir.ts";
 
 Deno.test("a directory keeps its process's id, also after a move; a copy gets its own", async () => {
   const root = await Deno.makeTempDir();
@@ -46,6 +46,34 @@ Deno.test("a database that was copied is refused, also if the note can't be read
       "copied-to-postgres",
     ]);
   } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});
+
+Deno.test("the note of a copy is on the disk before anything goes by it", async () => {
+  const root = await Deno.makeTempDir();
+  const database = `${root}/database`;
+  const files = Deno.FsFile.prototype;
+  const { sync, syncSync } = files;
+  const synced: string[][] = [];
+  const note = () => synced.push([...Deno.readDirSync(database)].map(({ name }) => name));
+  files.sync = function () {
+    note();
+    return sync.call(this);
+  };
+  files.syncSync = function () {
+    note();
+    syncSync.call(this);
+  };
+  try {
+    await Deno.mkdir(database);
+    // As a killed command leaves it.
+    await Deno.writeTextFile(`${database}/copied-to-postgres.new`, "x".repeat(100));
+    await noteCopy(root, new Date(0));
+    assert.deepEqual(synced, [["copied-to-postgres.new"], ["copied-to-postgres"]]);
+    assert.equal(await readCopyNote(root), new Date(0).toISOString());
+  } finally {
+    Object.assign(files, { sync, syncSync });
     await Deno.remove(root, { recursive: true });
   }
 });
