@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
-import { KeepAlive } from "./stream_forwarder.ts";
+import { KeepAlive } from "./keep_alive.ts";
 
 function start(afterMs: number) {
   const timers = new FakeTimers();

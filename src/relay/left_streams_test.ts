@@ -131,3 +131,19 @@ Deno.test("a caller who reads slowly, without room to be read ahead of, hasn't l
   assert.deepEqual(endings, []);
   await reader.cancel();
 });
+
+for (const hasBegun of [true, false]) {
+  const what = hasBegun ? "has the status that it got" : "has got no status";
+  Deno.test(`a caller who leaves ${hasBegun ? "behind" : "before"} the head ${what}`, async () => {
+    const left = new AbortController();
+    const { endings, stream, send, end } = setUp({ onDisconnect: "drain", signal: left.signal });
+    if (hasBegun) send("a");
+    left.abort();
+    if (!hasBegun) send("a");
+    await (await stream).cancel();
+    end();
+    assert.deepEqual(endings.map(({ status, httpStatus }) => [status, httpStatus]), [
+      ["cancelled", hasBegun ? 200 : null],
+    ]);
+  });
+}

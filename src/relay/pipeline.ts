@@ -528,6 +528,7 @@ async function streamReply<M extends CallMeter>(
       listener,
       body,
       onDisconnect: caller.principal.key.onDisconnect,
+      signal: caller.signal,
       trace: caller.trace,
       httpStatus: status,
       nowMs: () => clock.monotonicMs(),

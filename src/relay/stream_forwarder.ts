@@ -9,7 +9,8 @@ import type { CallTrace } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Step } from "../base/heavy_work.ts";
-import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
+import { Deadline } from "../base/deadline.ts";
+import { KeepAlive } from "./keep_alive.ts";
 import type { OpenStreams } from "./open_streams.ts";
 
 /** The headers are held back while only comments come: for no longer, and with no more bytes. */
@@ -96,6 +97,8 @@ export interface ForwardDeps {
   /** The vendor's body, unread. */
   body: UpstreamBody;
   onDisconnect: OnDisconnect;
+  /** Aborts when the caller leaves. */
+  signal: AbortSignal;
   /** Who `outlivesCaller` is completed by an answer that is read to its end. */
   trace: Pick<CallTrace, "outlivesCaller" | "stream">;
   /** Status that the caller receives with the stream. */
@@ -126,6 +129,8 @@ class StreamForwarder implements StreamOutput {
   readonly #ending: Deadline;
   readonly #startedMs: number;
   #hasBegun = false;
+  /** What the caller receives; null if it left before the answer began. */
+  #httpStatus: number | null;
   #isComplete = false;
   /** At most usage and the vendor's last event are missing. */
   #mayEnd = false;
@@ -158,6 +163,7 @@ class StreamForwarder implements StreamOutput {
     this.#deps = deps;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#httpStatus = deps.httpStatus;
     this.#startedMs = deps.nowMs();
     const clock = { monotonicMs: deps.nowMs };
     this.#keepAlive = new KeepAlive({
@@ -256,6 +262,7 @@ class StreamForwarder implements StreamOutput {
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
+    if (this.#deps.signal.aborted) this.#httpStatus = null;
     this.#resolve(this.#caller.stream);
     for (const bytes of this.#comments) this.send(bytes);
     this.#comments = [];
@@ -357,7 +364,7 @@ class StreamForwarder implements StreamOutput {
     const message = this.#failureMessage(fault);
     this.#finish({
       status: this.#callerLeft ? "cancelled" : failedStatus(fault.code),
-      httpStatus: this.#deps.httpStatus,
+      httpStatus: this.#httpStatus,
       errorCode: fault.code,
       fault,
     }, {
@@ -383,7 +390,7 @@ class StreamForwarder implements StreamOutput {
     const readsToEnd = isWhole && this.#deps.trace.outlivesCaller === true;
     const isCancelled = this.#callerLeft && !this.#leftWithWhole && !readsToEnd;
     const status = isCancelled ? "cancelled" : "completed";
-    return { status, httpStatus: this.#deps.httpStatus };
+    return { status, httpStatus: this.#httpStatus };
   }
 
   /**
@@ -503,43 +510,6 @@ function faultOf(thrown: unknown): Fault {
   return thrown instanceof SseEventTooLargeError
     ? new Fault("upstream_invalid_response", { note })
     : new Fault("internal_error", { cause: thrown, note });
-}
-
-interface KeepAliveDeps {
-  /** A keep-alive is sent when the caller was sent nothing for this long; 0: never. */
-  afterMs: number;
-  clock: Pick<Clock, "monotonicMs">;
-  /** Sends a keep-alive. */
-  send: () => void;
-  setTimer?: SetTimer;
-}
-
-/**
- * Sends keep-alives while an answer is silent (a model may think for minutes), so that no proxy on
- * the way closes the connection. At most one timer; none once stopped.
- */
-export class KeepAlive {
-  readonly #deps: KeepAliveDeps;
-  readonly #deadline: Deadline;
-  #stopped = false;
-
-  constructor(deps: KeepAliveDeps) {
-    this.#deps = deps;
-    this.#deadline = new Deadline(deps.clock, deps.setTimer ?? systemSetTimer, () => {
-      deps.send();
-      this.reset();
-    });
-  }
-
-  /** Counts the silence from now: something was just sent, or the answer begins. */
-  reset(): void {
-    if (!this.#stopped && this.#deps.afterMs > 0) this.#deadline.limit(this.#deps.afterMs);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    this.#deadline.stop();
-  }
 }
 
 /**

@@ -12,7 +12,7 @@ import { FakeTimers } from "./fake_timers.ts";
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 export interface ForwardSetting
-  extends Partial<Pick<ForwardDeps, "onDisconnect" | "trace" | "heavyStep">> {
+  extends Partial<Pick<ForwardDeps, "onDisconnect" | "signal" | "trace" | "heavyStep">> {
   listener?: Partial<StreamListener>;
   prepareEnd?: Call["prepareEnd"];
 }
@@ -58,7 +58,8 @@ export function setUpForwarder(
     stepFailed: (step) => void did.push(`${step} failed`),
   };
   const stream = forwardStream({
-    ...{ body, onDisconnect: "cancel", httpStatus: 200, trace: {}, ...more },
+    ...{ body, onDisconnect: "cancel", signal: new AbortController().signal, httpStatus: 200 },
+    ...{ trace: {}, ...more },
     ...{ call: call as Call, listener, nowMs: () => timers.clock.monotonicMs() },
   });
   const send = (text: string) => vendor!.data(bytesOf(text));
