@@ -22,6 +22,7 @@ import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";
 import { lastObject, maxTries, triedCompletions, wholeMembers } from "../base/mend_json.ts";
+import { AnswerExcess } from "../dialects/kernel/choices.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { readRawUsage } from "../repricing/stored_usage.ts";
 
@@ -270,12 +271,25 @@ function* meterUnread(
   for (const mended of triedCompletions(text)) {
     yield;
     if (!mended) continue;
-    const events = attempt(() => finish(dialect.decodeAnswer(mended.value, quirks))) ?? [];
+    const events = decoded(() => finish(dialect.decodeAnswer(mended.value, quirks)));
+    if (events === undefined) {
+      const { chars, pieces } = yield* wordsAndMedia(text);
+      return meter.unread(reported, chars, pieces);
+    }
     content = events.filter(({ type }) => !unmendedEvents.has(type));
     if (content.some(({ type }) => type === "block-start")) break;
   }
   meter.listen(content);
   meter.unread(reported, 0);
+}
+
+/** Returns no events of what is no answer; undefined where it holds more than is read. */
+function decoded(decode: () => CanonicalEvent[]): CanonicalEvent[] | undefined {
+  try {
+    return decode();
+  } catch (thrown) {
+    return thrown instanceof AnswerExcess ? undefined : [];
+  }
 }
 
 function attempt<T>(act: () => T): T | undefined {

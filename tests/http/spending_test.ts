@@ -167,6 +167,45 @@ Deno.test("a caller who leaves before the answer began pays nothing, or for all 
   }
 });
 
+Deno.test("a caller who leaves before a stream began has got no status, and pays for all of it with drain", async () => {
+  const { id, key } = await service().createKey("--on-disconnect", "drain");
+  const connection = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const calling = service().call(async (exchange) => {
+    asked.resolve();
+    await still();
+    await exchange.stream(streamEvents);
+  }, { stream: true, headers: { authorization: `Bearer ${key}` }, signal: connection.signal });
+  await asked.promise;
+  connection.abort();
+  await assert.rejects(calling);
+  const [row] = await rowsOf(service(), id, 1);
+  assert.deepEqual([row!.http_status, row!.charged_usd], [null, "0.000060000"]);
+});
+
+Deno.test("an answer with more parts or choices than are read is refused, and charged by its text", async () => {
+  const choice = { index: 0, message: { role: "assistant", content: "One word" } };
+  const parts = Array(10_001).fill({ type: "text", text: "One word" });
+  const answers = [
+    { choices: [{ ...choice, message: { ...choice.message, content: parts } }] },
+    { choices: Array(129).fill(choice) },
+  ];
+  const { usage, ...unreported } = wholeAnswer;
+  for (const one of answers) {
+    for (const answer of [{ ...unreported, ...one }, { ...one, usage }]) {
+      const { id, key } = await service().createKey();
+      const headers = { authorization: `Bearer ${key}` };
+      const call = await service().call((exchange) => exchange.answer(200, answer), { headers });
+      assert.equal((await errorOf(call)).code, "upstream_invalid_response");
+      const [row] = await rowsOf(service(), id, 1);
+      const isReported = "usage" in answer;
+      assert.equal(row!.billing_basis, isReported ? "reported" : "estimated");
+      if (isReported) assert.equal(row!.charged_usd, "0.000060000");
+      else assert.ok(Number(row!.output_tokens) > 1000, String(row!.output_tokens));
+    }
+  }
+});
+
 Deno.test("an expiry date ends a key in the middle of its use", async () => {
   // Long enough for a machine that stands still for seconds to make the key and one call.
   const expires = new Date(Date.now() + 10_000).toISOString();

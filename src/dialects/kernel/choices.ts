@@ -1,5 +1,12 @@
-import { unreadableAnswer } from "../../shared/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { JsonRecord } from "./json.ts";
+
+/** An answer that holds more than is read; its vendor may charge for it all the same. */
+export class AnswerExcess extends Fault {
+  constructor(note: string) {
+    super("upstream_invalid_response", { note });
+  }
+}
 
 /** Returns the `index` of a choice, or its position where that is no index. */
 export function choiceIndex(value: unknown, position: number): number {
@@ -21,7 +28,7 @@ export function choiceIndexes(choices: readonly JsonRecord[]): number[] {
 
 /** Throws `upstream_invalid_response` for more choices than a request may ask for. */
 export function refuseManyChoices({ length }: readonly unknown[]): void {
-  if (length > maxChoices) throw unreadableAnswer(`an answer with more than ${maxChoices} choices`);
+  if (length > maxChoices) throw new AnswerExcess(`an answer with more than ${maxChoices} choices`);
 }
 
 /**
@@ -34,7 +41,7 @@ export function choiceList(
   most: number = maxListed,
 ): readonly unknown[] {
   if (!Array.isArray(value)) return [];
-  if (value.length > most) throw unreadableAnswer(`a choice with more than ${most} ${what}`);
+  if (value.length > most) throw new AnswerExcess(`a choice with more than ${most} ${what}`);
   return value;
 }
 
