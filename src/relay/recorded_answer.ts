@@ -1,10 +1,11 @@
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import { beginning } from "../base/characters.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { mendJson } from "../base/mend_json.ts";
 import type { Steps } from "../base/steps.ts";
 import { writeJson } from "../base/write_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
-import { innerJson, isRecord } from "../dialects/kernel/json.ts";
+import { innerJson, isRecord, maxInnerUnits } from "../dialects/kernel/json.ts";
 import type { Media } from "../shared/media.ts";
 import type { Ending } from "./ending.ts";
 import type { CallMeter } from "./meter.ts";
@@ -92,8 +93,22 @@ function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {
 
 function mended(part: AnswerPart): AnswerPart {
   if (part.kind !== "tool-call" || isRecord(innerJson(part.text))) return part;
-  for (const value of mendJson(part.text)) {
-    if (isRecord(value)) return { ...part, text: JSON.stringify(value) };
-  }
-  return { ...part, text: part.text === "" ? "{}" : JSON.stringify({ unreadable: part.text }) };
+  return { ...part, text: mendedArguments(part.text) };
 }
+
+/** Returns an object that every dialect can write: what can be read of a text, or its beginning. */
+function mendedArguments(text: string): string {
+  if (text === "") return "{}";
+  // Each completion parses the text, and no dialect writes a longer one.
+  const completions = text.length > maxInnerUnits ? [] : mendJson(text);
+  for (const value of completions) {
+    if (!isRecord(value)) continue;
+    const json = JSON.stringify(value);
+    if (isRecord(innerJson(json))) return json;
+    break;
+  }
+  return JSON.stringify({ unreadable: beginning(text, maxUnreadable) });
+}
+
+/** UTF-16 units; each of them may be escaped with six. */
+const maxUnreadable = maxInnerUnits / 8;
