@@ -12,6 +12,8 @@ const scored = {
 };
 const part = { type: "output_text", text: "hi", annotations: [], logprobs: tokens };
 const item = { type: "message", id: "m", role: "assistant", content: [part, part] };
+const short = { ...part, logprobs: tokens.slice(-400) };
+const manyShort = { ...item, content: Array(20).fill(short) };
 const response = { id: "r", status: "completed", output: [item] };
 const choice = { index: 0, logprobs: { content: tokens }, finish_reason: "stop" };
 const generated = {
@@ -34,6 +36,11 @@ const events = {
   }, 3],
   "responses, a part": ["responses", { ...at, part, type: "response.content_part.done" }, 3],
   "responses, an item": ["responses", { ...at, item, type: "response.output_item.done" }, 6],
+  "responses, many short lists": ["responses", {
+    ...at,
+    item: manyShort,
+    type: "response.output_item.done",
+  }, 10],
   "responses, all of it": ["responses", { response, type: "response.completed" }, 6],
   "generate": ["generate", generated, 3],
 } as const;

@@ -9,11 +9,13 @@ type ReadEntry = (entry: JsonRecord, index: number) => TokenLogprob;
 const tokensPerStep = 512;
 
 /**
- * Reads an answer's lists of log-probabilities. Long ones are read ahead, in steps: 200,000 tokens
- * take 140 ms.
+ * Reads an answer's lists of log-probabilities. Those of a whole answer or a large event are read
+ * ahead, in steps: 200,000 tokens take 140 ms.
  */
 export class LogprobReader {
   #ahead: WeakMap<readonly unknown[], TokenLogprob[]> | undefined;
+  /** Tokens in short lists that were read ahead in the current step. */
+  #shortTokens = 0;
 
   /** Returns the entries; undefined if it isn't a list. */
   read(list: unknown, readEntry: ReadEntry): TokenLogprob[] | undefined {
@@ -21,11 +23,16 @@ export class LogprobReader {
     return this.#ahead?.get(list) ?? list.filter(isRecord).map(readEntry);
   }
 
-  /** Reads a long list in steps, before `read` gets it. */
+  /** Reads a list in steps, before `read` gets it; many short lists are steps, too. */
   *readAhead(list: unknown, readEntry: ReadEntry): Steps<void> {
-    if (!Array.isArray(list) || list.length <= tokensPerStep) return;
+    if (!Array.isArray(list) || list.length === 0) return;
     const entries = yield* mapInSteps(list.filter(isRecord), readEntry, tokensPerStep);
     (this.#ahead ??= new WeakMap()).set(list, entries);
+    if (list.length > tokensPerStep) return;
+    this.#shortTokens += list.length;
+    if (this.#shortTokens <= tokensPerStep) return;
+    this.#shortTokens = 0;
+    yield;
   }
 }
 
