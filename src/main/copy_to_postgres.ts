@@ -8,9 +8,11 @@ import {
   copyDatabase,
   type CopySteps,
 } from "../database/copy_database.ts";
+import type { Queryable } from "../database/database.ts";
 import { noteCopy, readCopyNote } from "../database/data_dir.ts";
 import { openPostgres } from "../database/postgres/postgres.ts";
 import { adoptExports } from "../exports/store/adopt_exports.ts";
+import { firstAccount } from "../keys/store/accounts.ts";
 import { hasCalls } from "../records/store/calls.ts";
 import { copyPartitions } from "../records/store/partitions.ts";
 import { messageOf } from "../shared/fault.ts";
@@ -32,12 +34,12 @@ export async function copyToPostgres(
   if (!databaseUrl) {
     throw new Error("DATABASE_URL is missing: set it to the empty PostgreSQL database to copy to.");
   }
-  await checkTarget(databaseUrl.reveal(), dataDir);
   const analyticsUrl = config.analyticsDatabaseUrl;
   const analyticsDatabaseUrl = analyticsUrl?.reveal() === databaseUrl.reveal()
     ? undefined
     : analyticsUrl;
   const embedded = { ...config, databaseUrl: undefined, analyticsDatabaseUrl, workers: 1 };
+  await checkTarget(databaseUrl.reveal(), embedded);
   if (analyticsDatabaseUrl) await checkAnalytics(embedded, analyticsDatabaseUrl.reveal());
   await recoverJournal(embedded, at.printError);
   await using stack = new AsyncDisposableStack();
@@ -68,22 +70,37 @@ export async function copyToPostgres(
 }
 
 /** Checked before migrations write to a database that may be another program's, or another service's. */
-async function checkTarget(url: string, dataDir: string): Promise<void> {
+async function checkTarget(url: string, embedded: Config): Promise<void> {
   const database = await openPostgres(url);
   try {
     await checkEmpty(database);
   } catch (thrown) {
-    const at = await readCopyNote(dataDir);
+    const at = await readCopyNote(embedded.dataDir);
     if (at === undefined) throw thrown;
+    const isHere = await hasCopy(database, embedded).catch(() => undefined);
+    const wayOut = isHere === undefined
+      ? "if that was to this database, start the service with it"
+      : isHere
+      ? "this database has the copy: start the service with it"
+      : "this database doesn't have the copy: start the service with the one that has; if none has, create a new one and copy to it";
     throw new Error(
-      `${
-        messageOf(thrown)
-      } DATA_DIR was copied at ${at}: if that was to this database, start the service with it.`,
+      `${messageOf(thrown)} DATA_DIR was copied at ${at}: ${wayOut}.`,
       { cause: thrown },
     );
   } finally {
     await database.close();
   }
+}
+
+/** Whether `target` continues from the embedded database: another ledger began at another time. */
+async function hasCopy(target: Queryable, embedded: Config): Promise<boolean> {
+  await using stack = new AsyncDisposableStack();
+  const [its, ours] = [
+    await firstAccount(target),
+    await firstAccount(await openMain(embedded, stack)),
+  ];
+  return ours !== undefined && its?.id === ours.id &&
+    its.createdAt.getTime() === ours.createdAt.getTime();
 }
 
 /**

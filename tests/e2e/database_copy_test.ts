@@ -146,10 +146,19 @@ async function cutOffWhileItCommits(): Promise<void> {
       old.stderr,
       /the embedded database .* was copied to PostgreSQL .* repeat it first/,
     );
-    const again = await admin(["database", "copy"], { DATABASE_URL: url });
-    assert.match(
-      again.stderr,
-      /isn't empty .*if that was to this database, start the service with it/,
+    await database.query("alter system reset synchronous_standby_names");
+    await database.query("select pg_reload_conf()");
+    const again = async (to: string, text: RegExp) => {
+      const { code, stderr } = await admin(["database", "copy"], { DATABASE_URL: to });
+      assert.match(stderr, text);
+      assert.equal(code, 1);
+    };
+    await again(url, /isn't empty .*this database has the copy: start the service with it/);
+    const other = await server.createDatabase();
+    await admin(["account", "create", "--name", "team"], { DATABASE_URL: other.url });
+    await again(
+      other.url,
+      /isn't empty .*this database doesn't have the copy: .*if none has, create/,
     );
   } finally {
     await server.stop("immediate");
