@@ -108,7 +108,7 @@ async function heard(exchange: Exchange, models: readonly string[], what = "I he
 
 export async function translations(exchange: Exchange): Promise<Response> {
   const { text, format, seconds } = await heard(exchange, ["whisper-1"], "I heard in English");
-  return transcript(format, { text, seconds });
+  return transcript(format, { task: "translate", text, seconds });
 }
 
 export async function transcriptions(exchange: Exchange): Promise<Response> {
@@ -136,7 +136,12 @@ export async function transcriptions(exchange: Exchange): Promise<Response> {
 
 function transcript(
   format: string,
-  { text, seconds, usage }: { text: string; seconds: number; usage?: JsonObject },
+  { task = "transcribe", text, seconds, usage }: {
+    task?: string;
+    text: string;
+    seconds: number;
+    usage?: JsonObject;
+  },
 ): Response {
   const end = `00:00:${String(Math.min(59, seconds)).padStart(2, "0")}`;
   const plain = (body: string) =>
@@ -146,7 +151,7 @@ function transcript(
       return Response.json({ text, usage });
     case "verbose_json":
       return Response.json({
-        task: "transcribe",
+        task,
         language: "english",
         duration: seconds,
         text,

@@ -333,7 +333,9 @@ Deno.test("audio.translations.create: English words, recorded and paid like a tr
   const timed = await client().audio.translations
     .create({ file: await file(), model: "whisper-1", response_format: "verbose_json" })
     .withResponse();
-  const { duration } = timed.data as unknown as OpenAI.Audio.TranslationVerbose;
+  const verbose = timed.data as unknown as OpenAI.Audio.TranslationVerbose & { task: string };
+  const { duration, task } = verbose;
+  assert.equal(task, "translate");
   const reported = await rowOf(timed.response);
   assert.equal(reported.billing_basis, "reported");
   assert.equal(reported.cost_usd, (duration * 0.0001).toFixed(9));
