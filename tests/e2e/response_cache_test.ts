@@ -38,6 +38,8 @@ async function startVendor() {
     env: {
       VENDOR_B_BASE_URL: `${vendor.url}/v1`,
       VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789",
+      // An account may have a quarter of it for what its streams are read ahead: more than 12 MB.
+      BODIES_IN_FLIGHT_BYTES: String(64 * 1024 * 1024),
     },
     [Symbol.asyncDispose]: () => vendor.close(),
   };
