@@ -97,7 +97,7 @@ Deno.test("whenever process or machine dies, each call is found once, as far as 
     });
   }
   assert.ok(crashes > histories * 20, `${crashes} crashes`);
-  // How many fit depends on the timing: 23 in three histories were seen on a busy machine.
+  // Ten runs of three histories had 22 to 53: what fits depends on the histories.
   assert.ok(inPieces > histories * 3, `${inPieces} were written in pieces`);
   assert.ok(moved > histories * 10_000, `${moved} bytes were moved`);
 });
