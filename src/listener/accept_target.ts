@@ -30,7 +30,7 @@ export interface PortPlace {
 /** Makes the target of an `AcceptWatch`, which knocks at a server's port and reopens it. */
 export function acceptTargetOf(
   server: http.Server,
-  connections: Connections,
+  connections: Pick<Connections, "accepted" | "most" | "shrink" | "size">,
   at: PortPlace,
   clock: Pick<Clock, "monotonicMs">,
 ): AcceptTarget {
@@ -48,7 +48,7 @@ export function acceptTargetOf(
       // No knock is needed if callers have connected meanwhile.
       const result = connections.accepted > seen
         ? "taken"
-        : await knock(connections, { ...at, host: reachable(at.host) }, { leaving, clock });
+        : await knock(connections, at, { leaving, clock });
       seen = connections.accepted;
       return result;
     },
@@ -63,18 +63,20 @@ export function acceptTargetOf(
  * nobody.
  */
 function knock(
-  connections: Connections,
+  connections: Pick<Connections, "accepted">,
   { port, host, sharers = 1 }: PortPlace,
   { leaving, clock }: { leaving: EventTarget; clock: Pick<Clock, "monotonicMs"> },
 ): Promise<AcceptProbe> {
   const before = connections.accepted;
   return new Promise((resolve) => {
     const sockets: net.Socket[] = [];
-    const open = () => {
-      const socket = net.connect(port, host);
+    const open = ([address, ...others] = reachable(host)) => {
+      const socket = net.connect(port, address);
       sockets.push(socket);
       socket.on("error", (thrown: Error & { code?: string }) => {
-        end(/^E(MFILE|NFILE)$/.test(thrown.code ?? "") ? "no_descriptor" : "failed");
+        if (/^E(MFILE|NFILE)$/.test(thrown.code ?? "")) end("no_descriptor");
+        else if (others.length > 0) open(others);
+        else end("failed");
       });
     };
     let waitedMs = 0;
@@ -127,8 +129,9 @@ export function listen(
   });
 }
 
-/** The address of this machine at which a listener on `host` is reached. */
-function reachable(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  return host === "::" ? "::1" : host;
+/** The addresses of this machine at which a listener on `host` may be reached, the likelier first. */
+function reachable(host: string): string[] {
+  if (host === "0.0.0.0") return ["127.0.0.1"];
+  // With IPv6 turned off, `::` is still opened, and IPv4 reaches it.
+  return host === "::" ? ["::1", "127.0.0.1"] : [host];
 }
