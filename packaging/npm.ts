@@ -15,7 +15,7 @@ export async function packForNpm(bundled: string, target: string): Promise<strin
   try {
     await copyFolder(bundled, `${work}/app`);
     await Deno.writeTextFile(`${work}/package.json`, JSON.stringify(packageJson, null, 2) + "\n");
-    await Deno.writeTextFile(`${work}/demeter.mjs`, launcher(), { mode: 0o755 });
+    await Deno.writeTextFile(`${work}/demeter.mjs`, npmLauncher(), { mode: 0o755 });
     await Deno.copyFile(`${bundled}/LICENSE`, `${work}/LICENSE`);
     await Deno.writeTextFile(`${work}/README.md`, readme);
     await Deno.mkdir(target, { recursive: true });
@@ -56,7 +56,7 @@ operator's commands. Each start prints the addresses of API, dashboard and refer
  * Returns the launcher's source. It finds the runtime that npm installed, and starts the program in
  * it with the tasks' permissions.
  */
-function launcher(): string {
+export function npmLauncher(): string {
   const narrowed = (flags: readonly string[]) =>
     flags.filter((flag) => !/^--allow-(read|write)$/.test(flag));
   const environment = Object.fromEntries(runEnvironment.split(" ").map((one) => one.split("=")));
@@ -65,6 +65,7 @@ function launcher(): string {
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
+import { constants } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -91,16 +92,17 @@ const env = {
   DEMETER_COMMAND: command(), DATA_DIR: dataDir, DENO_NO_UPDATE_CHECK: "1", DENO_NO_PACKAGE_JSON: "1",
 };
 
-const child = spawn(runtime(), args, { stdio: "inherit", env });
-// A terminal's signals reach both; this process stays to tell how the other one ended.
+// This process stays to tell how the other one ended. A terminal signals both: within two seconds the
+// program takes signals for one. On Windows it does so too, but a signal passed on ends at once.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => { if (signal !== "SIGINT") child.kill(signal); });
+  process.on(signal, () => process.platform === "win32" || child.kill(signal));
 }
+const child = spawn(runtime(), args, { stdio: "inherit", env });
 ${followNpx}child.on("error", (error) => {
   console.error("error: " + error.message);
   process.exit(1);
 });
-child.on("exit", (code, signal) => process.exit(code ?? (signal === null ? 1 : 143)));
+child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 
 /** As it was called, for the commands that it shows: npx notes what it was given. */
 function command() {
