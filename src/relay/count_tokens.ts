@@ -25,7 +25,7 @@ import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
 import { maxVendorRequests } from "./call.ts";
-import { type AskedRequest, leftOutOf } from "./refused_additions.ts";
+import { type AskedRequest, leftOutOf } from "./text_exchange.ts";
 import type { CallContext } from "./call_context.ts";
 import { callerFor, continueConversation } from "./conversation/conversation.ts";
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";

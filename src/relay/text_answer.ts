@@ -17,7 +17,7 @@ import { type CallContext, stepFor } from "./call_context.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
 import type { TextPlan } from "./plan/text_plan.ts";
-import { callVendor, type TextExchange, type VendorCallDeps } from "./vendor_call.ts";
+import { callVendor, type TextExchange, type VendorCallDeps } from "./text_exchange.ts";
 import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";

@@ -1,11 +1,6 @@
 import type { Clock } from "../base/clock.ts";
-import { parsing } from "../base/heavy_json.ts";
-import { runAtOnce } from "../base/heavy_work.ts";
 import type { Log } from "../base/log.ts";
-import type { DialectName } from "../../contracts/calls/vendors.ts";
-import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import type { LearnedEndpoints, RefusedCalls } from "../vendors/learned_endpoints.ts";
 import {
   type AttemptLogEntry,
   isAbort,
@@ -15,8 +10,6 @@ import {
   type UpstreamRefusal,
 } from "../vendors/upstream.ts";
 import { type Call, maxVendorRequests } from "./call.ts";
-import { type EndpointRefusal, type PlanAgain, readEndpointRefusal } from "./plan/plan_call.ts";
-import type { TextPlan } from "./plan/text_plan.ts";
 import type { Secret } from "../base/secret.ts";
 import { jsonValue } from "../dialects/kernel/json.ts";
 import { readVendorError, type VendorError } from "../dialects/kernel/vendor_error.ts";
@@ -27,21 +20,7 @@ import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
 import { retryAfterMs, vendorRetryAdvice } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { CallContext } from "./call_context.ts";
-import { type AskedRequest, askedWithoutRefused } from "./refused_additions.ts";
 import { vendorFault } from "./vendor_fault.ts";
-
-/** A text call that is about to be sent. */
-export interface TextExchange {
-  readonly vendorCall: VendorCallContext;
-  readonly facts: RequestFacts;
-  /** The plan of the latest vendor request; it changes when another dialect is tried. */
-  plan: TextPlan;
-  readonly call: Call;
-  /** Undefined where no other dialect could be asked. */
-  readonly planAgain: PlanAgain | undefined;
-  /** No other vendor is left to ask, so failed requests are retried where that can help. */
-  readonly isLast: boolean;
-}
 
 /** The vendor requests that a call may still make, and those that it has made. */
 export interface RequestBudget {
@@ -76,10 +55,6 @@ class CallBudget implements RequestBudget {
   }
 }
 
-export interface VendorCallDeps extends AskVendorDeps {
-  learned: LearnedEndpoints;
-}
-
 /** Returns the budget of a call that leaves no record. */
 export function unrecordedBudget(): RequestBudget {
   const budget = {
@@ -89,149 +64,6 @@ export function unrecordedBudget(): RequestBudget {
     },
   };
   return budget;
-}
-
-/** A refusal and its body. */
-interface Refused {
-  answer: UpstreamAnswer;
-  json: unknown;
-  text: string;
-}
-
-/**
- * Returns the vendor's answer if its status is 2xx, and throws a fault otherwise. Where the vendor
- * points to its other endpoint, or lacks this one, it is asked in its other dialects, each once;
- * the outcome is remembered.
- */
-export async function callVendor(
-  deps: VendorCallDeps,
-  exchange: TextExchange,
-): Promise<UpstreamAnswer> {
-  const { learned } = deps;
-  const { label } = exchange.vendorCall.target.vendor;
-  /** What the failed dialects have shown; remembered once another one has answered. */
-  const lessons: (() => void)[] = [];
-  const askedDialects: DialectName[] = [];
-  for (;;) {
-    const asked = await askOnce(deps, exchange);
-    const name = exchange.plan.upstream.name;
-    if (!("text" in asked)) {
-      learned.learnProven(label, name);
-      for (const learn of lessons) learn();
-      return asked.answer;
-    }
-    askedDialects.push(name);
-    const fault = refusalFault(deps, exchange.vendorCall, asked.answer, asked.json);
-    const { status } = asked.answer;
-    const refusal = readEndpointRefusal({ ...asked, status }, exchange.vendorCall.target.model);
-    const isOver = budgetOf(exchange.call, exchange.isLast).left <= 0;
-    const next = isOver
-      ? undefined
-      : refusal && nextDialect(learned, exchange, refusal, askedDialects);
-    const plan = next && await planOther(exchange, next);
-    if (!plan) throw fault;
-    lessons.push(await lessonOf(learned, exchange, refusal!));
-    exchange.plan = plan;
-    exchange.call.reroute(plan);
-  }
-}
-
-function nextDialect(
-  learned: LearnedEndpoints,
-  { vendorCall: { target: { vendor } }, plan, planAgain }: TextExchange,
-  refusal: EndpointRefusal,
-  askedDialects: readonly DialectName[],
-): DialectName | undefined {
-  if (!planAgain) return undefined;
-  const isOpen = (name: DialectName) =>
-    !askedDialects.includes(name) && !learned.isMissing(vendor.label, name);
-  if (refusal === "points-to-responses" && plan.upstream.name === "chat") {
-    return vendor.dialects.find((name) => name === "responses" && isOpen(name));
-  }
-  return refusal === "missing" ? vendor.dialects.find(isOpen) : undefined;
-}
-
-/**
- * Plans the request in another dialect; undefined where that dialect can't carry it: the caller
- * gets the vendor's refusal.
- */
-async function planOther(
-  exchange: TextExchange,
-  next: DialectName,
-): Promise<TextPlan | undefined> {
-  try {
-    return await exchange.planAgain!(next);
-  } catch (thrown) {
-    if (isAbort(thrown) || !(thrown instanceof Fault)) throw thrown;
-    return undefined;
-  }
-}
-
-async function lessonOf(
-  learned: LearnedEndpoints,
-  exchange: TextExchange,
-  refusal: EndpointRefusal,
-): Promise<() => void> {
-  const { target: { vendor, model }, caller: { step = runAtOnce } } = exchange.vendorCall;
-  const { upstream, requestText } = exchange.plan;
-  if (refusal === "missing") {
-    return () => upstream.isOptional || learned.learnMissing(vendor.label, upstream.name);
-  }
-  const demand = upstream.toolDemand?.(await step.inSteps(() => parsing(requestText))) ?? "none";
-  return () => learned.learnChatRefusal(vendor.label, model, demand);
-}
-
-/** Returns what decides whether a vendor accepts our additions to a call. */
-function additionsOf({ plan, vendorCall }: TextExchange): RefusedCalls {
-  const { target: { vendor, model }, caller, mode } = vendorCall;
-  const accountId = caller.principal.account.id;
-  return { label: vendor.label, model, dialect: plan.upstream.name, accountId, mode };
-}
-
-/**
- * Sends the plan's request. As long as the vendor refuses an addition of ours, sends it again
- * without that addition.
- */
-async function askOnce(
-  deps: VendorCallDeps,
-  exchange: TextExchange,
-): Promise<{ answer: UpstreamAnswer } | Refused> {
-  const { plan, facts: { stream: streams }, vendorCall: { caller: { step = runAtOnce } } } =
-    exchange;
-  let asked: AskedRequest = { text: plan.requestText, causes: [] };
-  for (;;) {
-    const answer = await post(deps, exchange, asked.text, asked.stream);
-    if (isGood(answer)) {
-      for (const cause of asked.causes) {
-        deps.learned.learnRefusedAddition(additionsOf(exchange), cause);
-      }
-      return { answer };
-    }
-    const refusal = await readRefusal(answer);
-    const mayAskAgain = answer.status === 400 && budgetOf(exchange.call, exchange.isLast).left > 0;
-    const plain = mayAskAgain
-      ? await askedWithoutRefused({ plan, streams, step }, asked, refusal.text)
-      : undefined;
-    const isSame = plain?.text === asked.text && plain.stream === asked.stream;
-    if (plain === undefined || isSame) return { answer, ...refusal };
-    asked = plain;
-  }
-}
-
-function post(
-  deps: VendorCallDeps,
-  { vendorCall, plan, call, isLast, facts }: TextExchange,
-  body: string,
-  stream = facts.stream,
-): Promise<UpstreamAnswer> {
-  return postToVendor(deps, vendorCall, {
-    path: plan.upstream.upstreamPath(vendorCall.target.model, stream),
-    contentType: "application/json",
-    accept: stream ? "text/event-stream" : "application/json",
-    body,
-    sameDialect: plan.sameDialect,
-    once: !isLast,
-  }, budgetOf(call, isLast));
 }
 
 /**
@@ -496,7 +328,8 @@ function bodyOfText(text: string): UpstreamAnswer["body"] {
   };
 }
 
-function isGood(answer: UpstreamAnswer): boolean {
+/** Whether the status is 2xx. */
+export function isGood(answer: UpstreamAnswer): boolean {
   return answer.status >= 200 && answer.status < 300;
 }
 
