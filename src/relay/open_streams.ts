@@ -1,4 +1,6 @@
-import { type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline, type SetTimer, systemSetTimer, within } from "../base/deadline.ts";
+import type { PushStream } from "../base/streams.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -81,5 +83,51 @@ export class OpenStreams {
     this.#onNoneLeft = none.resolve;
     await within(ms, none.promise, undefined, this.setTimer);
     for (const cut of this.#cuts) cut();
+  }
+}
+
+/** Ends a stream that its caller stops reading, so that neither vendor nor journal waits for it. */
+export class UnreadLimit {
+  readonly #out: Pick<PushStream, "takenBytes">;
+  readonly #afterMs: number;
+  readonly #deadline: Deadline;
+  #isBehind = false;
+  #takenBytes = 0;
+
+  constructor(
+    out: Pick<PushStream, "takenBytes">,
+    { unreadMs, setTimer }: Pick<OpenStreams, "unreadMs" | "setTimer">,
+    clock: Pick<Clock, "monotonicMs">,
+    expired: () => void,
+  ) {
+    this.#out = out;
+    this.#afterMs = unreadMs;
+    // Starvation-tolerant: a blocked process doesn't see what its callers have read.
+    this.#deadline = new Deadline(clock, setTimer, () => {
+      // A caller that has read something is slow, not gone.
+      if (this.#out.takenBytes > this.#takenBytes) this.#start();
+      else expired();
+    }, true);
+  }
+
+  /** The caller is behind: its buffer is full. */
+  behind(): void {
+    if (this.#isBehind) return;
+    this.#isBehind = true;
+    this.#start();
+  }
+
+  drained(): void {
+    this.#isBehind = false;
+    this.#deadline.suspend();
+  }
+
+  stop(): void {
+    this.#deadline.stop();
+  }
+
+  #start(): void {
+    this.#takenBytes = this.#out.takenBytes;
+    this.#deadline.limit(this.#afterMs);
   }
 }

@@ -2,8 +2,7 @@ import assert from "@std/assert";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { settleDown } from "../../tests/support/repeats.ts";
 import { pushStream } from "../base/streams.ts";
-import { OpenStreams } from "./open_streams.ts";
-import { UnreadLimit } from "./stream_forwarder.ts";
+import { OpenStreams, UnreadLimit } from "./open_streams.ts";
 
 Deno.test("an account has so many streams under way and no more, the free tier a tenth", () => {
   const streams = new OpenStreams({ perAccount: 15, unreadMs: 1000 });

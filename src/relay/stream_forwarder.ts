@@ -7,11 +7,10 @@ import type { Call } from "./call.ts";
 import type { Ending } from "./ending.ts";
 import type { CallTrace } from "./call_context.ts";
 import type { CallMeter } from "./meter.ts";
-import type { Clock } from "../base/clock.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { Deadline } from "../base/deadline.ts";
 import { KeepAlive } from "./keep_alive.ts";
-import type { OpenStreams } from "./open_streams.ts";
+import { UnreadLimit } from "./open_streams.ts";
 
 /** The headers are held back while only comments come: for no longer, and with no more bytes. */
 const commentGraceMs = 5_000;
@@ -519,50 +518,4 @@ function faultOf(thrown: unknown): Fault {
 function unreadError(): Error {
   const message = "a caller stopped reading its stream";
   return Object.assign(new Error(message), { stack: message });
-}
-
-/** Ends a stream that its caller stops reading, so that neither vendor nor journal waits for it. */
-export class UnreadLimit {
-  readonly #out: Pick<PushStream, "takenBytes">;
-  readonly #afterMs: number;
-  readonly #deadline: Deadline;
-  #isBehind = false;
-  #takenBytes = 0;
-
-  constructor(
-    out: Pick<PushStream, "takenBytes">,
-    { unreadMs, setTimer }: Pick<OpenStreams, "unreadMs" | "setTimer">,
-    clock: Pick<Clock, "monotonicMs">,
-    expired: () => void,
-  ) {
-    this.#out = out;
-    this.#afterMs = unreadMs;
-    // Starvation-tolerant: a blocked process doesn't see what its callers have read.
-    this.#deadline = new Deadline(clock, setTimer, () => {
-      // A caller that has read something is slow, not gone.
-      if (this.#out.takenBytes > this.#takenBytes) this.#start();
-      else expired();
-    }, true);
-  }
-
-  /** The caller is behind: its buffer is full. */
-  behind(): void {
-    if (this.#isBehind) return;
-    this.#isBehind = true;
-    this.#start();
-  }
-
-  drained(): void {
-    this.#isBehind = false;
-    this.#deadline.suspend();
-  }
-
-  stop(): void {
-    this.#deadline.stop();
-  }
-
-  #start(): void {
-    this.#takenBytes = this.#out.takenBytes;
-    this.#deadline.limit(this.#afterMs);
-  }
 }
