@@ -68,35 +68,23 @@ export function createApp(
   { dashboard, operator }: { dashboard: DashboardDeps; operator: AdminDeps },
   frontDoor: Partial<Pick<FrontDoor, "knows" | "enter" | "ended">> = {},
 ): { app: Hono<Env>; directCalls: DirectCalls; sockets: SocketHandler } {
-  const { config, clock, log, metrics } = services;
+  const { config, calls, erasure, metrics, stores } = services;
+  const { registry } = services.vendors;
   const app = new Hono<Env>({ strict: true });
-  const errorDialect = createServiceErrorDialect(services.vendors.registry);
-  const onFault = createFaultLog(log);
-  const { bodies, heavy } = services.calls;
+  const steps = createSteps(services, frontDoor);
+  const { errorDialect, onFault } = steps;
   const direct = new DirectEndpoints();
-  const { maxBodyBytes } = config;
-  const isFirstAccount = async (id: number) => (await services.stores.accounts.first())?.id === id;
-  const { arrivalOf } = services.erasure;
-  const binding = {
+  const { maxBodyBytes, trustProxy } = config;
+  const { bodies, heavy } = calls;
+  const isFirstAccount = async (id: number) => (await stores.accounts.first())?.id === id;
+  const { arrivalOf } = erasure;
+  const endpoints = new Endpoints(app, {
     ...{ maxBodyBytes, bodies, heavy, onFault, errorDialect, isFirstAccount, arrivalOf, direct },
-  };
-  const endpoints = new Endpoints(app, binding);
-  const answerFault = (fault: Fault, dialect: ErrorDialect, request: RequestContext) => {
-    onFault(fault, request);
-    return toResponse(errorReply(fault, dialect, request.requestId), request);
-  };
+  });
 
-  const { trustProxy } = config;
-  const contexts = {
-    clock,
-    newRequestId: services.newId,
-    trustProxy,
-    ...createLoadHooks(services),
-  };
-  const accessLog = createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder });
-  app.use(setRequestContext(contexts));
+  app.use(setRequestContext(steps.contexts));
   app.use(secure(errorDialect));
-  app.use(logAccess(accessLog));
+  app.use(logAccess(steps.accessLog));
   app.get("*", cancelHeadBody);
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
@@ -106,32 +94,62 @@ export function createApp(
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // The dashboard accepts sessions only; everything below accepts keys only.
   app.route("/", createDashboard(dashboard));
-  const { keyCache } = services.keys;
-  const failures = createFailureLimit(clock, failedKeys);
-  const { knows } = frontDoor;
-  const authenticate = createAuthenticate({ keyCache, failures, errorDialect, onFault, knows });
-  const rateCheck = createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault });
-  app.use(answerProbes(services.vendors.registry));
-  app.use(requireKey(authenticate));
-  app.use(rateLimit(rateCheck));
+  app.use(answerProbes(registry));
+  app.use(requireKey(steps.authenticate));
+  app.use(rateLimit(steps.rateCheck));
   dataRoutes(endpoints, services);
   readingRoutes(endpoints, services);
   adminRoutes(endpoints, services, operator);
   callRoutes(endpoints, services);
+  answerFaults(app, steps, registry);
 
-  const notFound = createNotFound(services.vendors.registry);
+  const directSteps = { endpoints: direct, ...steps };
+  const sockets = createResponseSockets({
+    ...{ ...directSteps, heavy, frontDoor },
+    ...socketOptions(services),
+  });
+  return { app, directCalls: createDirectCalls(directSteps), sockets };
+}
+
+/** Creates the steps that every request takes, with hono and without. */
+function createSteps(services: Services, { knows }: Partial<Pick<FrontDoor, "knows">>) {
+  const { config, clock, log, metrics, keys, newId } = services;
+  const errorDialect = createServiceErrorDialect(services.vendors.registry);
+  const onFault = createFaultLog(log);
+  const failures = createFailureLimit(clock, failedKeys);
+  return {
+    ...{ errorDialect, onFault },
+    contexts: {
+      ...{ clock, newRequestId: newId, trustProxy: config.trustProxy },
+      ...createLoadHooks(services),
+    },
+    accessLog: createAccessLog({ clock, log, metrics, refusals: services.refusalRecorder }),
+    authenticate: createAuthenticate({
+      ...{ keyCache: keys.keyCache, failures, errorDialect, onFault, knows },
+    }),
+    rateCheck: createRateCheck({ limiter: services.rateLimiter, errorDialect, onFault }),
+  };
+}
+
+/** Answers what no endpoint answers: unknown paths, and faults of middleware. */
+function answerFaults(
+  app: Hono<Env>,
+  { errorDialect, onFault }: Pick<BindDeps, "errorDialect" | "onFault">,
+  registry: Registry,
+): void {
+  const notFound = createNotFound(registry);
+  const answer = (fault: Fault, dialect: ErrorDialect, request: RequestContext) => {
+    onFault(fault, request);
+    return toResponse(errorReply(fault, dialect, request.requestId), request);
+  };
   app.notFound((context) => {
     const { req } = context;
     const dialect = errorDialect(req.path, (name) => req.header(name));
-    return answerFault(notFound(req), dialect, context.get("requestContext"));
+    return answer(notFound(req), dialect, context.get("requestContext"));
   });
   app.onError((thrown, context) =>
-    answerFault(asFault(thrown), errorDialect(context.req.path), context.get("requestContext"))
+    answer(asFault(thrown), errorDialect(context.req.path), context.get("requestContext"))
   );
-  const steps = { contexts, authenticate, rateCheck, accessLog, errorDialect, onFault };
-  const calls = { endpoints: direct, ...steps };
-  const sockets = createResponseSockets({ ...calls, heavy, frontDoor, ...socketOptions(services) });
-  return { app, directCalls: createDirectCalls(calls), sockets };
 }
 
 function socketOptions({ config, calls, dialects, newId, socketTurns }: Services) {

@@ -17,13 +17,9 @@ import { runBackfills } from "../database/backfill.ts";
 import { createFairReads } from "../database/fair_reads.ts";
 import { reclaimExpired, refreshStatistics } from "../database/table_statistics.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
-import type { Ledger } from "../credit/ledger.ts";
 import { dialects } from "../dialects/text/mod.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
-import { storeLastRecords } from "../records/last_records.ts";
-import { createReplayedWriter } from "../records/replayed_calls.ts";
 import { createCallJournal } from "../records/journal/call_journal.ts";
-import type { WriteReplayed } from "../records/journal/recovery.ts";
 import type { SelectableCall } from "../shared/interaction.ts";
 import { TargetHealth } from "../routing/target_health.ts";
 import { createKeyPools, type KeyPools } from "../vendors/key_pool.ts";
@@ -41,7 +37,7 @@ import { createIdempotencyServices } from "../idempotency/wire.ts";
 import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
 import { operations } from "../media/operation_kinds.ts";
 import { RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { createRateBuckets, endRateLeases } from "../rate_limits/store/rate_buckets.ts";
+import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
 import { createThreadInsert } from "../records/store/write_thread.ts";
@@ -56,12 +52,13 @@ import type { ResponseCache } from "../response_cache/response_cache.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import type { RoutingServices } from "../routing/wire.ts";
 import { createRefusals, type RefusalServices } from "../refusals/wire.ts";
-import { createJobRunner, type JobRunner } from "../shared/background_jobs.ts";
-import type { Metrics } from "../shared/metrics.ts";
-import { closeTelemetry, createTelemetry, type Telemetry } from "./telemetry.ts";
+import { createJobRunner } from "../shared/background_jobs.ts";
+import type { Measures, Metrics } from "../shared/metrics.ts";
+import { createTelemetry } from "./telemetry.ts";
 import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
+import { closeInOrder, recoverAll, startServices } from "./lifecycle.ts";
 import type { LoopWatch } from "../base/loop_watch.ts";
 import { Admission } from "../overload/admission.ts";
 import { type LoopWork, watchLoad } from "./load.ts";
@@ -69,14 +66,14 @@ import type { Question, QuestionTerms } from "../workers/channel.ts";
 import { noSiblings, onlySeat, type Siblings, type WorkerSeat } from "../workers/parent_link.ts";
 import { createOperatorStores, type OperatorStores } from "./operator_stores.ts";
 import { createServiceMetrics, watchJournal } from "./service_metrics.ts";
-import { type OpenedStores, readJournals } from "./open_stores.ts";
+import type { OpenedStores } from "./open_stores.ts";
 import { createConfiguredRouting, createVendors, type Vendors } from "./vendors.ts";
 import { createLookupTurns } from "../vendors/public_agents.ts";
 import { createPublicFetch } from "../vendors/public_fetch.ts";
 import { createLabelSumsJob } from "../usage/label_sums.ts";
 import { createWebhooks, type WebhookServices } from "../webhooks/wire.ts";
 import { workerIdOf } from "../work_queue/store/claims.ts";
-import { createWorkerServices, takeOverWorkers, type WorkerRole } from "./worker_services.ts";
+import { createWorkerServices, type WorkerRole } from "./worker_services.ts";
 
 /** All services of a server, by subject. Functions take the ones they need by name. */
 export interface Services extends RefusalServices {
@@ -147,56 +144,39 @@ export function createServices(
   stack: AsyncDisposableStack,
   role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
 ): Services {
-  const { database, masterKey, journal } = opened;
   const core = createCore(config, opened, { lines, version, role });
-  const { clock, log, newId, analyticsStore, vendors, telemetry, readAhead } = core;
-  const routing = createConfiguredRouting(config, { ...vendors, database, log });
-  const openMasterKey = () => Promise.resolve(masterKey);
-  const stores = createOperatorStores({ database, clock, masterKey: openMasterKey });
+  const { database, clock, log, newId, analyticsStore, vendors, telemetry, readAhead } = core;
+  const masterKey = () => Promise.resolve(core.masterKey);
+  const stores = createOperatorStores({ database, clock, masterKey });
   const access = createAccess(core, stores, vendors.registry);
-  const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
-  const targetHealth = new TargetHealth(clock);
   const { sweepReplays, ...recording } = createRecording(core, { dialects, vendors, ...access });
-  const { records, storedResponses, responseCache, idempotency, exports, erasure } = recording;
-  const budgets = createConfiguredBudgets(core, records);
-  const calls = createCalls(config, {
-    ...{ dialects, storedResponses, responseCache, clock, log, newId, lookups: core.lookups },
-    journal: createCallJournal(journal, core.erasureIndex.covers),
-    ...{ ...vendors, routes: routing.routes, ...access.keys, ...access.credit, ...records },
-    ...{ keyPools, targetHealth, ...telemetry, budgetHolds: budgets.budgetHolds, readAhead },
-  });
-  const webhooks = createConfiguredWebhooks(core, targetHealth);
+  const { records, exports, erasure } = recording;
+  const calling = createCalling(core, { ...access, ...recording });
+  const webhooks = createConfiguredWebhooks(core, calling.targetHealth);
   const work = createWork(core, {
-    ...{ dialects, calls, records, storedResponses, responseCache, idempotency },
-    rateLimiter: access.rateLimiter,
+    ...{ dialects, ...access, ...recording, ...calling },
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
-  const admission = new Admission({ maxUnderWay: config.callsInFlightMax, clock });
-  const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines, families: telemetry.callFamilies },
-    gauges: [
-      ...[erasure.deletionGauges, work.background.backgroundGauges],
-      ...[keyPools.gauges, targetHealth.measures, telemetry.tracing.measures],
-      ...[webhooks.webhookSender.measures, budgets.budgetGauges.measures],
-    ],
-  });
-  const loopWatch = watchLoad({ admission, clock, log, metrics });
-  watchJournal(journal, { log, metrics });
+  const watch = createWatch(core, { records, exports }, [
+    ...[erasure.deletionGauges, work.background.backgroundGauges, telemetry.tracing.measures],
+    ...[calling.keyPools.gauges, calling.targetHealth.measures],
+    ...[webhooks.webhookSender.measures, calling.budgets.budgetGauges.measures],
+  ]);
+  const { metrics } = watch;
   const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
   const refusals = createRefusals({ database, clock, log });
   const jobs = createJobRunner(
     createBackgroundJobs({
-      ...{ ...access, ...recording, ...work, ledger: stores.ledger, archivePrices, sweepReplays },
-      ...{ routing, budgets, webhooks, refusals, metrics, metricExport: telemetry.metricExport },
+      ...{ ...access, ...recording, ...calling, ...work, ledger: stores.ledger, archivePrices },
+      ...{ webhooks, refusals, sweepReplays, metrics, metricExport: telemetry.metricExport },
       ...createHousekeeping(core),
     }),
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
   );
   const services: Services = {
-    ...{ config, version, clock, log, metrics, newId, readAhead },
-    ...{ database, analyticsStore, dialects },
-    ...{ stores, vendors, keyPools, targetHealth, routing, calls, budgets, webhooks },
-    ...{ ...access, ...recording, ...refusals, ...work, admission, loopWatch, archivePrices },
+    ...{ config, version, clock, log, newId, readAhead },
+    ...{ database, analyticsStore, dialects, stores, vendors, webhooks, archivePrices },
+    ...{ ...access, ...recording, ...calling, ...work, ...refusals, ...watch },
     cohorts: createCohorts(database, records.fairAnalytics),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
@@ -204,7 +184,7 @@ export function createServices(
       await database.ping();
     },
     recover: () => recoverAll(core, services),
-    start: () => start(services, jobs),
+    start: () => startServices(services, jobs),
   };
   closeInOrder(stack, { ...services, telemetry }, jobs);
   return services;
@@ -229,7 +209,7 @@ function createCore(
     onDropped: (transactionIds) => erasureIndex.dropped(transactionIds),
   });
   return {
-    ...{ ...opened, analyticsStore },
+    ...{ ...opened, analyticsStore, lines },
     /** The queue in which accounts take turns to read the main database. */
     reads,
     readAhead: new ReadAhead(config.bodiesInFlightBytes),
@@ -264,6 +244,28 @@ function createAccess(
       leaseMs: leaseSeconds * 1000,
     }),
   };
+}
+
+/** Models, vendors' keys, budgets, and the calls that use them. */
+function createCalling(
+  core: Core,
+  { keys, credit, records, storedResponses, responseCache }: Pick<
+    Services,
+    "keys" | "credit" | "records" | "storedResponses" | "responseCache"
+  >,
+): Pick<Services, "routing" | "keyPools" | "targetHealth" | "budgets" | "calls"> {
+  const { config, database, vendors, clock, log, newId, readAhead, lookups } = core;
+  const routing = createConfiguredRouting(config, { ...vendors, database, log });
+  const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
+  const targetHealth = new TargetHealth(clock);
+  const budgets = createConfiguredBudgets(core, records);
+  const calls = createCalls(config, {
+    ...{ dialects, storedResponses, responseCache, clock, log, newId, lookups, readAhead },
+    journal: createCallJournal(core.journal, core.erasureIndex.covers),
+    ...{ ...vendors, routes: routing.routes, ...keys, ...credit, ...records },
+    ...{ keyPools, targetHealth, ...core.telemetry, budgetHolds: budgets.budgetHolds },
+  });
+  return { routing, keyPools, targetHealth, budgets, calls };
 }
 
 function createConfiguredBudgets(
@@ -367,12 +369,13 @@ const socketTurnsChars = 32 * 1024 * 1024;
 /** Evaluations and background calls. */
 function createWork(
   { config, database, analyticsStore, processId, journal, clock, log, newId }: Core,
-  { dialects, calls, records, rateLimiter, registry, apiKeys, ...stored }:
+  { dialects, calls, records, rateLimiter, registry, apiKeys, ...more }:
     & Pick<Services, "dialects" | "calls" | "records" | "rateLimiter">
     & Pick<Services, "storedResponses" | "responseCache" | "idempotency">
     & { registry: Registry; apiKeys: ApiKeyStore },
 ): Pick<Services, "evals" | "background"> {
   const { payloadMaxBytes, mediaInlineBytes } = config;
+  const { storedResponses, responseCache, idempotency } = more;
   const { relay, heavy } = calls;
   const { recorder, media, fairAnalytics } = records;
   return {
@@ -383,11 +386,27 @@ function createWork(
     }),
     background: createBackgroundServices({
       ...{ database, processId, journal, clock, log, newId, payloadMaxBytes, mediaInlineBytes },
-      ...{ relay, heavy, apiKeys, registry, dialects, recorder, ...stored },
+      ...{ relay, heavy, apiKeys, registry, dialects, recorder },
+      ...{ storedResponses, responseCache, idempotency },
       timeoutMs: config.backgroundTimeoutMs,
       perAccount: config.backgroundPerAccountMax,
     }),
   };
+}
+
+/** Metrics, admission under load, and what observes the event loop and the journal. */
+function createWatch(
+  { config, journal, clock, log, lines, telemetry }: Core,
+  { records, exports }: Pick<Services, "records" | "exports">,
+  gauges: readonly Measures[],
+): Pick<Services, "admission" | "metrics" | "loopWatch"> {
+  const admission = new Admission({ maxUnderWay: config.callsInFlightMax, clock });
+  const metrics = createServiceMetrics({
+    ...{ admission, records, exports, journal, clock, lines, gauges },
+    families: telemetry.callFamilies,
+  });
+  watchJournal(journal, { log, metrics });
+  return { admission, metrics, loopWatch: watchLoad({ admission, clock, log, metrics }) };
 }
 
 /** The work of housekeeping jobs. */
@@ -429,115 +448,6 @@ function createServiceLog(
     log.warn("log lines were dropped: standard output could not be written", { lines: dropped })
   );
   return log;
-}
-
-/** Recovers the journal and leases of an earlier run, then starts the background jobs. */
-async function start(
-  { recover, evals, keys, routing, budgets, archivePrices }: Pick<
-    Services,
-    "recover" | "evals" | "keys" | "routing" | "budgets" | "archivePrices"
-  >,
-  jobs: JobRunner,
-): Promise<void> {
-  await recover();
-  // Before anything calls a model.
-  await routing.virtualModelCache.refresh();
-  await budgets.budgetCache.refresh();
-  evals.evalRunner.wake();
-  jobs.start();
-  await keys.storedKeys.refresh();
-  // Prices are stored before the first record names their version.
-  await archivePrices();
-}
-
-/** Recovers the journals and leases of this process and of former workers. */
-async function recoverAll(
-  core: Core,
-  { stores, records, erasure, budgets, credit, metrics }: Pick<
-    Services,
-    "stores" | "records" | "erasure" | "budgets" | "credit" | "metrics"
-  >,
-): Promise<void> {
-  const { recorder } = records;
-  const write = createReplayedWriter({ recorder, journal: core.journal });
-  const found = { write, ledger: stores.ledger, budgets, credit };
-  await checkJournal(core.config, stores.accounts);
-  // Before the calls, so that the journal doesn't restore erased ones.
-  await erasure.restoreTombstones(core.leftDirs);
-  await recover(core, found);
-  await takeOverWorkers(core.leftDirs, {
-    processDir: core.processDir,
-    log: core.log,
-    observe: (journal) => watchJournal(journal, { log: core.log, metrics }),
-    recover: (journal, processId) => recover({ ...core, journal, processId }, found),
-  });
-}
-
-/**
- * Recovers a journal and its process's leases. Charges are posted before leases are returned, except
- * those of accounts that stay locked: what a lease still holds by then is unused.
- */
-async function recover(
-  { database, journal, processId, log }: Pick<Core, "database" | "journal" | "processId" | "log">,
-  { write, ledger, budgets, credit }: {
-    write: WriteReplayed;
-    ledger: Ledger;
-    budgets: Pick<BudgetServices, "takeBackBudgets">;
-    credit: Pick<CreditServices, "takeBackCaps">;
-  },
-): Promise<void> {
-  const found = await journal.replay(write);
-  await credit.takeBackCaps(processId);
-  await budgets.takeBackBudgets(processId);
-  const { leases } = await ledger.takeBack(processId);
-  await endRateLeases(database, processId);
-  if (found.ended + found.interrupted + leases === 0) return;
-  log.info("recovered the journal and leases of the last run", { ...found, leases });
-}
-
-/**
- * Throws if a journal, of this process or of other workers, has calls although this database has no
- * account. They belong to another database, which would never get them: recovery removes them from
- * the journal. Must run before anything is written, so that the database stays empty and can be
- * copied to.
- */
-async function checkJournal(
-  config: Config,
-  accounts: OperatorStores["accounts"],
-): Promise<void> {
-  if (await accounts.first() !== undefined) return;
-  const { waiting } = await readJournals(config);
-  if (waiting === 0) return;
-  throw new Error(
-    `The journal has ${waiting} calls, but the database has no account: start with the database that they belong to, or copy it here first ('admin database copy'). If it is lost, move the folders journal and workers out of ${config.dataDir}.`,
-  );
-}
-
-/** Runs last line first: stops jobs, then work, then drains records, then returns leases. */
-function closeInOrder(
-  stack: AsyncDisposableStack,
-  services: Services & { telemetry: Telemetry },
-  jobs: JobRunner,
-): void {
-  const { recorder } = services.records;
-  stack.defer(() => services.vendors.upstream.close());
-  stack.defer(() => closeTelemetry(services.telemetry, services.metrics));
-  stack.defer(() => recorder.close());
-  stack.defer(() => services.rateLimiter.close());
-  stack.defer(() => services.credit.reservations.close());
-  stack.defer(() => services.budgets.budgetHolds.close());
-  stack.defer(() => services.credit.spendCaps.close());
-  stack.defer(() => storeLastRecords(recorder, services.log));
-  stack.defer(() => services.idempotency.drain());
-  stack.defer(() => services.responseCache.drain());
-  stack.defer(() => services.exports.close());
-  stack.defer(() => services.erasure.deletions.close());
-  stack.defer(() => services.evals.evalRunner.close());
-  stack.defer(() => services.background.backgroundRunner.close());
-  stack.defer(() => services.webhooks.webhookSender.close());
-  stack.defer(() => services.refusalRecorder.close());
-  stack.defer(() => services.loopWatch.stop());
-  stack.defer(() => jobs.stop());
 }
 
 function pause(ms: number): Promise<void> {
