@@ -21,7 +21,8 @@ import type { ExpiredRecords, RecordLimits } from "../../erasure/retention.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
 import { type OpenCall, OpenCalls, type PendingEnd, refused, SpilledRecords } from "./state.ts";
-import { Segment } from "./segment.ts";
+import type { Segment } from "./segment.ts";
+import { SegmentList } from "./segment_list.ts";
 
 /**
  * A file is replaced only once it has this size, so as much may stay on disk of calls that the
@@ -40,13 +41,9 @@ export class FileJournal implements Journal {
   readonly #clock: Clock;
   readonly #rejected: RejectedRecords;
   readonly #maxBytes: number;
-  readonly #segmentBytes: number;
   #observer: JournalObserver | undefined;
   #left: readonly string[];
-  #next: number;
-  /** Oldest first; records are appended to the last one. */
-  #segments: Segment[] = [];
-  #bytes = 0;
+  readonly #segments: SegmentList;
   readonly #openCalls = new OpenCalls();
   /** Where the records of calls are encoded; each piece is written before the next one. */
   readonly #room: Buffer;
@@ -65,12 +62,8 @@ export class FileJournal implements Journal {
   /** The failed end records were written again, but are not synced yet. */
   #isConfirming = false;
   readonly #failures: FailureReports;
-  /** The last append failed, or the file for it could not be created. */
-  #lastAppendFailed = false;
   #syncing: Promise<void> | undefined;
   #compacting: Promise<void> = Promise.resolve();
-  /** Resolves when the space of all removed files is free. */
-  #freeing: Promise<void> = Promise.resolve();
   readonly #relief: Relief;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -84,19 +77,19 @@ export class FileJournal implements Journal {
     this.#rejected = new RejectedRecords(directory);
     this.#maxBytes = options.maxBytes ?? Infinity;
     // Files are removed as a whole: a small journal has smaller files.
-    this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
+    const fullBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
+    this.#segments = new SegmentList(directory, next, { ...options, fullBytes });
     this.#room = createRoom(options.pieceBytes);
     this.#largeBytes = 4 * this.#room.length;
-    this.#next = next;
     this.#relief = this.#createRelief();
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#segments.bytes;
   }
 
   get segments(): number {
-    return this.#segments.length;
+    return this.#segments.all.length;
   }
 
   get spilled(): number {
@@ -108,7 +101,7 @@ export class FileJournal implements Journal {
   }
 
   admit(): void {
-    if (this.#bytes >= this.#maxBytes) {
+    if (this.bytes >= this.#maxBytes) {
       throw refused("the journal is full; is the database unavailable?");
     }
     if (this.#unwritten.length > 0 || this.#isConfirming) {
@@ -117,7 +110,7 @@ export class FileJournal implements Journal {
     }
     // If the folder is gone, no call begins, so there is no failed end record that would refuse
     // calls: try to create the file here.
-    if (this.#lastAppendFailed) this.#orRefuse(() => this.#writable());
+    if (this.#segments.lastAppendFailed) this.#orRefuse(() => this.#writable());
   }
 
   begin(interaction: SettledCall): void | Promise<void> {
@@ -135,7 +128,7 @@ export class FileJournal implements Journal {
   #admitFor({ accountId }: SettledCall): void {
     this.admit();
     refuseCrowding(accountId, {
-      bytes: this.#bytes,
+      bytes: this.bytes,
       maxBytes: this.#maxBytes,
       openCalls: this.#openCalls,
     });
@@ -152,7 +145,7 @@ export class FileJournal implements Journal {
       // Other calls may have filled the journal meanwhile; those from now on count this one.
       this.#admitFor(interaction);
       this.#openCalls.begin(interaction, segment, encoded.length);
-      yield* this.#appendSteps(encoded, segment);
+      yield* this.#segments.appendSteps(encoded, segment);
     } catch (thrown) {
       this.#openCalls.delete(interaction.transactionId);
       segment.open--;
@@ -230,7 +223,7 @@ export class FileJournal implements Journal {
   }
 
   async readSpilled(): Promise<SettledCall[]> {
-    const file = await this.#spilled.read(this.#segments);
+    const file = await this.#spilled.read(this.#segments.all);
     if (!file) return [];
     const { segment, to, missing } = file;
     const found: SettledCall[] = [];
@@ -306,14 +299,10 @@ export class FileJournal implements Journal {
     clearTimeout(this.#timer);
     await this.#rejected.settled;
     await this.#compacting.catch(() => {});
-    await Promise.all(this.#segments.map(({ writing }) => writing));
+    await Promise.all(this.#segments.all.map(({ writing }) => writing));
     await this.#syncing;
     await this.#sync().catch(() => {});
-    // In order: a call's end record must not be removed before its begin record.
-    while (this.#segments[0]?.isDone) this.#drop(this.#segments[0]);
-    await Promise.all(this.#segments.map((segment) => segment.close()));
-    this.#segments = [];
-    await this.#freeing;
+    await this.#segments.close();
   }
 
   async #readEnded(segment: Segment, ids: ReadonlySet<string>): Promise<Map<string, SettledCall>> {
@@ -339,20 +328,8 @@ export class FileJournal implements Journal {
   }
 
   #append(record: EncodedRecord, to = this.#writable()): Segment {
-    finish(this.#appendSteps(record, to));
+    finish(this.#segments.appendSteps(record, to));
     return to;
-  }
-
-  *#appendSteps(record: EncodedRecord, segment: Segment): Steps<void> {
-    this.#bytes += record.length;
-    try {
-      yield* segment.appendSteps(record);
-      this.#lastAppendFailed = false;
-    } catch (thrown) {
-      this.#lastAppendFailed = true;
-      this.#bytes -= record.length;
-      throw thrown;
-    }
   }
 
   #appendEnd(ended: PendingEnd): void {
@@ -391,7 +368,7 @@ export class FileJournal implements Journal {
    * such record can fill a file, so the newest would be another one.
    */
   #fileOfEnd(openCall: OpenCall | undefined): Segment {
-    const largeBytes = Math.min(this.#largeBytes, this.#segmentBytes / 2);
+    const largeBytes = Math.min(this.#largeBytes, this.#segments.fullBytes / 2);
     if (openCall?.request === undefined || openCall.bytes < largeBytes) return this.#writable();
     const { segment } = openCall;
     const isPossible = !this.#closed && segment.isWritable && this.#spilled.mayEndIn(segment);
@@ -406,15 +383,7 @@ export class FileJournal implements Journal {
 
   #writable(): Segment {
     if (this.#closed) throw new Error("the journal is closed");
-    const last = this.#segments.at(-1);
-    if (last && last.bytes < this.#segmentBytes && last.isWritable) return last;
-    const name = `${String(this.#next++).padStart(12, "0")}.journal`;
-    const before = this.#lastAppendFailed;
-    this.#lastAppendFailed = true;
-    const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
-    this.#lastAppendFailed = before;
-    this.#segments.push(segment);
-    return segment;
+    return this.#segments.writable();
   }
 
   #createRelief(): Relief {
@@ -422,8 +391,8 @@ export class FileJournal implements Journal {
       openCalls: this.#openCalls,
       clock: this.#clock,
       maxBytes: this.#maxBytes,
-      bytes: () => this.#bytes,
-      segments: () => this.#segments,
+      bytes: () => this.bytes,
+      segments: () => this.#segments.all,
       mayMove: () => !this.#closed && this.spilled === 0,
       append: (record) => this.#append(record),
       sync: () => Promise.resolve(this.#syncing).then(() => this.#sync()),
@@ -442,7 +411,7 @@ export class FileJournal implements Journal {
   async #quarantine(segment: Segment): Promise<void> {
     await this.#removeReplayed(segment.path);
     // The file may have been removed meanwhile, with its last call.
-    if (this.#segments.includes(segment)) this.#drop(segment);
+    if (this.#segments.all.includes(segment)) this.#segments.drop(segment);
   }
 
   async #removeReplayed(path: string): Promise<void> {
@@ -450,29 +419,28 @@ export class FileJournal implements Journal {
     if (unreadable) this.#observer?.unreadable(unreadable);
   }
 
-  /** Oldest first: see `#prune`. */
+  /** Oldest first: see `SegmentList.dropFinished`. */
   async #compact(isErased: IsErased): Promise<void> {
-    const written = this.#segments.filter(({ bytes, writing }) => bytes > 0 || writing);
+    const written = this.#segments.all.filter(({ bytes, writing }) => bytes > 0 || writing);
     for (const segment of written) segment.isSealed = true;
     const toErase = this.#openCalls.filesToErase(isErased);
     for (const segment of written) {
       await segment.writing;
       // The file may have been removed in the meantime.
-      if (this.#closed || !this.#segments.includes(segment)) continue;
+      if (this.#closed || !this.#segments.all.includes(segment)) continue;
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
       // With many long calls, each deletion would write the whole journal again.
       if (segment.tidiedAt === segment.changes && !toErase.has(segment)) continue;
-      const saved = await this.#tidy(segment, isErased);
-      this.#bytes -= saved;
+      this.#segments.saved(await this.#tidy(segment, isErased));
       // The file may have been removed just after it was rewritten.
-      if (!segment.isDone || !this.#segments.includes(segment)) continue;
+      if (!segment.isDone || !this.#segments.all.includes(segment)) continue;
       // An older file may still have a begin record of its calls: the store has those, and ignores
       // it.
-      this.#drop(segment);
+      this.#segments.drop(segment);
     }
-    await this.#freeing;
+    await this.#segments.freed();
   }
 
   /** Rewrites a file with the needed records; returns the bytes saved. */
@@ -540,7 +508,7 @@ export class FileJournal implements Journal {
       try {
         await this.#sync();
         for (const { resolve } of group) resolve();
-        if (this.#unwritten.length === 0 && !this.#lastAppendFailed) {
+        if (this.#unwritten.length === 0 && !this.#segments.lastAppendFailed) {
           this.#failures.mended(this.#observer);
         }
         this.#isConfirming = false;
@@ -561,40 +529,25 @@ export class FileJournal implements Journal {
   async #sync(): Promise<void> {
     const toRelease = this.#beginFilesToRelease.splice(0);
     const startedMs = this.#clock.monotonicMs();
-    const dirty = this.#segments.filter((segment) => segment.mayBeUnsynced);
+    let wasDirty: boolean;
     try {
-      await Promise.all(dirty.map((segment) => segment.sync()));
+      wasDirty = await this.#segments.sync();
     } catch (thrown) {
       pushAll(this.#beginFilesToRelease, toRelease);
       throw thrown;
     }
     for (const segment of toRelease) segment.open--;
-    if (dirty.length === 0) return;
+    if (!wasDirty) return;
     this.#observer?.synced((this.#clock.monotonicMs() - startedMs) / 1000);
   }
 
-  /**
-   * Removes finished files, the oldest first. In order only: an end record that is removed before its
-   * begin record would make the call look interrupted.
-   */
   #prune(): void {
     if (this.#closed) return;
     try {
-      while (this.#segments.length > 1 && this.#segments[0]!.isDone) this.#drop(this.#segments[0]!);
-      const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
-      const least = this.#lastAppendFailed ? 1 : this.#segmentBytes;
-      if (only?.isDone && only.bytes >= least) this.#drop(only);
+      this.#segments.dropFinished();
     } catch {
       // Tried again with the next record. The next append that creates a file reports the failure.
     }
     this.#relief.check();
-  }
-
-  /** Throws if the file can't be removed; then it stays in the list. */
-  #drop(segment: Segment): void {
-    const freed = segment.remove();
-    this.#freeing = this.#freeing.then(() => freed);
-    this.#segments = this.#segments.filter((one) => one !== segment);
-    this.#bytes -= segment.bytes;
   }
 }
