@@ -1,10 +1,10 @@
 /** Records of locked accounts that are in the journal alone. */
 import assert from "@std/assert";
-import { turnEnd } from "../../src/base/turns.ts";
 import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { Recorder } from "../../src/records/recorder.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { SettledCall } from "../../src/shared/interaction.ts";
+import { otherTurns } from "../support/racing_clock.ts";
 import { Random } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
@@ -133,14 +133,7 @@ inFolder(
     call(journal, ended(last));
     journal.spill(last);
     for (const read of [() => journal.reload(unloaded), () => journal.readSpilled()]) {
-      let turns = 0;
-      let isRead = false;
-      const counting = (async () => {
-        for (; !isRead; turns++) await turnEnd();
-      })();
-      await read();
-      isRead = true;
-      await counting;
+      const turns = await otherTurns(read);
       assert.ok(turns > 20, `${turns} turns`);
     }
   },
