@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../../tests/support/random.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import { type ChoiceDeps, orderTargets, type RoutedCall } from "./choice.ts";
@@ -29,7 +30,11 @@ function routeOf({ weights, fallbacks = [], stickBy }: RouteOptions): Route {
 const nothing: RoutedCall = {
   ...{ sessionId: undefined, userId: undefined, fallbacks: [], isOneVendor: false },
 };
-const healthy: ChoiceDeps = { targetHealth: { isCooling: () => false }, random: Math.random };
+const random = new Random(1);
+const healthy: ChoiceDeps = {
+  targetHealth: { isCooling: () => false },
+  random: () => random.next(),
+};
 
 function order(route: Route, call: Partial<RoutedCall> = {}, deps = healthy): string[] {
   return orderTargets(deps, route, { ...nothing, ...call }).map(({ id }) => id);
