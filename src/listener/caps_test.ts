@@ -5,8 +5,12 @@ import { dial, get, listenersOf, pause } from "../../tests/support/raw_connectio
 Deno.test("beyond the caps silent connections make room, calls continue, others get a 503", async () => {
   const ended: string[] = [];
   const answer = Promise.withResolvers<void>();
+  let begun = 0;
   const listener = await open(async (request) => {
-    if (request.url.endsWith("/wait")) await answer.promise;
+    if (request.url.endsWith("/wait")) {
+      begun++;
+      await answer.promise;
+    }
     return new Response("fine");
   }, { most: 4, maxPerPeer: 100 });
   listener.setListeners(listenersOf(ended));
@@ -23,7 +27,7 @@ Deno.test("beyond the caps silent connections make room, calls continue, others 
     others.push(other);
     await other.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
   }
-  await pause(100);
+  for (let looks = 0; begun < 4 && looks < 5_000; looks++) await pause(5);
   using refused = await dial(listener.port);
   assert.match(await refused.rest(), /^HTTP\/1\.1 503 .*full!$/s);
   answer.resolve();
