@@ -28,7 +28,9 @@ export async function idempotent(
   permit?.();
   // Only calls to models, which have `permit`, hold content.
   const keepsNothing = permit !== undefined && recordModeOf(caller) === "metadata";
-  const accountId = caller.principal.account.id;
+  const { account: { id: accountId }, key } = caller.principal;
+  // The vendor is read to its end anyway: what it says is for the repeat, which pays nothing.
+  if (permit && !keepsNothing && key.onDisconnect === "drain") trace.outlivesCaller = true;
   const request = {
     accountId,
     method,

@@ -118,7 +118,7 @@ export interface CallTrace {
   repeat?: RepeatClaim;
   /** A background call was accepted; its caller already has the reply. */
   isAcknowledged?: boolean;
-  /** If the caller leaves, a streamed answer is still read to its end and stored. */
+  /** If the caller leaves, the answer is still read to its end, completes the call, and is stored. */
   outlivesCaller?: boolean;
   /** `isWhole`: a caller that leaves the streamed answer now has not cancelled the call. */
   stream?: { readonly isWhole: boolean };

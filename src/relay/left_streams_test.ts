@@ -147,3 +147,57 @@ for (const hasBegun of [true, false]) {
     ]);
   });
 }
+
+/** A stream of which a copy is made for a repeat: when its caller leaves, nobody cancels it. */
+async function leaveCopied() {
+  const left = new AbortController();
+  const world = setUp({
+    ...{ onDisconnect: "drain", trace: { outlivesCaller: true }, signal: left.signal },
+  });
+  world.recorded.resolve();
+  world.send("a");
+  const copy = new Response(await world.stream).text();
+  left.abort();
+  world.send("b");
+  return { ...world, copy, statuses: () => world.endings.map(({ status }) => status) };
+}
+
+Deno.test("a call that goes on has an answer for its repeat, and its caller's status", async () => {
+  const { copy, endings, end, timers } = await leaveCopied();
+  end();
+  assert.equal(await copy, "ab.");
+  assert.deepEqual(endings.map(({ status, httpStatus }) => [status, httpStatus]), [
+    ["completed", 200],
+  ]);
+  assert.equal(timers.pending, 0);
+});
+
+Deno.test("a call goes on for a quarter of an hour at most", async () => {
+  const { copy, did, statuses, timers } = await leaveCopied();
+  timers.advance(15 * 60_000 - 1);
+  assert.deepEqual([did, statuses()], [["resume"], []]);
+  timers.advance(1);
+  assert.equal(await copy, "ab");
+  assert.deepEqual([did, statuses()], [["resume", "destroy", "part"], ["cancelled"]]);
+  assert.equal(timers.pending, 0);
+});
+
+Deno.test("a stop waits for a call that goes on, then cuts it off", async () => {
+  for (const ends of [true, false]) {
+    const { copy, statuses, streams, timers, end } = await leaveCopied();
+    const stopped = streams.drain(1000);
+    if (ends) end();
+    else timers.advance(1000);
+    await stopped;
+    assert.deepEqual(
+      [await copy, statuses()],
+      ends ? ["ab.", ["completed"]] : ["ab", ["cancelled"]],
+    );
+  }
+});
+
+Deno.test("a vendor that fails behind the caller of a call that goes on: the call was cancelled", async () => {
+  const { copy, statuses, fail } = await leaveCopied();
+  fail(silent);
+  assert.deepEqual([await copy, statuses()], ["abupstream_timeout", ["cancelled"]]);
+});

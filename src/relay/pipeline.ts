@@ -471,9 +471,12 @@ async function answerOf<M extends CallMeter>(
   const step = responseText.length > heavyUnits ? caller.heavyStep?.() : undefined;
   if (step) await call.prepare(responseText, step, { isCut: isTruncated });
   const recorded = { responseText, responseMedia: answer.recordMedia, isTruncated };
-  const ending: Ending = caller.signal.aborted
-    ? { status: "cancelled", httpStatus: null, ...recorded }
-    : { status: "completed", httpStatus: status, ...recorded };
+  const hasLeft = caller.signal.aborted;
+  const ending: Ending = {
+    status: hasLeft && !caller.trace.outlivesCaller ? "cancelled" : "completed",
+    httpStatus: hasLeft ? null : status,
+    ...recorded,
+  };
   return { reply: { status, headers, body, ...(hold ? { hold } : {}) }, ending };
 }
 

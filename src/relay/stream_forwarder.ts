@@ -145,6 +145,7 @@ class StreamForwarder implements StreamOutput {
   #unnotedBytes = notedBytes;
   #takenBytes = 0;
   #stopDraining = () => {};
+  readonly #left = () => this.#guard(() => this.#leave());
   /** While a piece takes its time, whatever happens next waits for it. */
   #taking: Promise<void> | undefined;
   #leaveTaking: (() => void) | undefined;
@@ -182,7 +183,8 @@ class StreamForwarder implements StreamOutput {
   }
 
   run(): void {
-    this.#deps.trace.stream = this;
+    const { signal, trace } = this.#deps;
+    trace.stream = this;
     this.#keepAlive.reset();
     this.#caller.onCancel(() => {
       const { isWhole } = this; // As of now: a piece may be under way.
@@ -198,6 +200,10 @@ class StreamForwarder implements StreamOutput {
       end: () => this.#guard(() => this.#end()),
       error: (thrown) => this.#guard(() => this.#broken(thrown)),
     });
+    if (!trace.outlivesCaller) return;
+    // The copy of the answer for repeats is not cancelled.
+    if (signal.aborted) this.#left();
+    else signal.addEventListener("abort", this.#left);
   }
 
   #take(piece: Uint8Array): void {
@@ -281,7 +287,7 @@ class StreamForwarder implements StreamOutput {
   }
 
   send(bytes: Uint8Array): void {
-    if (this.#callerLeft) return;
+    if (this.#callerLeft && !this.#deps.trace.outlivesCaller) return;
     if (!this.#hasBegun) {
       this.#comments.push(bytes);
       this.#commentBytes += bytes.length;
@@ -462,6 +468,7 @@ class StreamForwarder implements StreamOutput {
 
   #stop(): void {
     this.#isOver = true;
+    this.#deps.signal.removeEventListener("abort", this.#left);
     this.#ending.stop();
     this.#stopDraining();
     this.#keepAlive.stop();
