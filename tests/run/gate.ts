@@ -91,7 +91,6 @@ export async function tests(
   const args = ["test", "-A", "--frozen", "--parallel", `--junit-path=${report}`];
   if (!options.check) args.push("--no-check");
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
-  const env = { DENO_JOBS: String(options.jobs), ...gate.env, ...options.env };
   const silenceMs = isLongRound(gate.env) ? 60 * minute : 5 * minute;
   if (!options.batched && files.every(isUnitTest)) {
     args.push("--sanitize-ops", "--sanitize-resources");
@@ -104,6 +103,8 @@ export async function tests(
       ),
     )
     : ordered;
+  const jobs = Math.min(options.jobs, modules.length);
+  const env = { DENO_JOBS: String(jobs), ...gate.env, ...options.env };
   const ended = await deno({ ...gate, env }, [...args, ...modules], silenceMs);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
   const isFiltered = options.filter !== null;

@@ -112,4 +112,29 @@ Deno.test("tests of a batch that leave something open fail if they are unit test
   }
 });
 
+Deno.test("a run tells its tests how many files run at a time: who is alone may measure time", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "gate-" });
+  try {
+    const saying = (jobs: number) =>
+      `Deno.test("jobs", () => {\n  if (Deno.env.get("DENO_JOBS") !== "${jobs}") throw 0;\n});\n`;
+    await Deno.mkdir(`${folder}/src`);
+    const files: Record<string, string> = {
+      "src/a_test.ts": saying(1),
+      "src/b_test.ts": saying(2),
+      "src/c_test.ts": saying(2),
+    };
+    for (const [file, text] of Object.entries(files)) {
+      await Deno.writeTextFile(`${folder}/${file}`, text);
+    }
+    const { DENO_JOBS: _, ...env } = Deno.env.toObject();
+    const gate = { root: folder, tempDir: folder, processes: new Processes(), env, inCi: false };
+    for (const asked of [["src/a_test.ts"], ["src/b_test.ts", "src/c_test.ts"]]) {
+      const { passed, details } = await tests(gate, asked, { ...options, jobs: 4 });
+      assert.equal(passed, asked.length, details);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
 const options = { check: false, filter: null, jobs: 1 };
