@@ -47,9 +47,9 @@ async function startVendor() {
 
 const eventStream = { "content-type": "text/event-stream" };
 
-/** Resolves when the service has counted a caller that left. */
-async function hasLeft(service: TestService): Promise<void> {
-  while (!(await (await service.fetch("/metrics")).text()).includes('status="499"')) {
+/** Resolves when the service's metrics say so. */
+async function untilCounted(service: TestService, sample: string): Promise<void> {
+  while (!(await (await service.fetch("/metrics")).text()).includes(sample)) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -210,12 +210,12 @@ withVendor("who leaves in mid-stream leaves nothing, and one of those who wait g
   const others = [ask(service, bodyOf("Stay.", true)), ask(service, bodyOf("Stay.", true))];
   const impatient = new AbortController();
   const third = service.fetch(path, { ...init, signal: impatient.signal }).catch(() => "left");
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await within(60_000, untilCounted(service, "\ngateway_calls_under_way 4\n"));
   impatient.abort();
   assert.equal(await third, "left");
   // Once the service has noticed it. Before, the third could still be answered when the first
   // leaves.
-  await within(20_000, hasLeft(service));
+  await within(60_000, untilCounted(service, 'status="499"'));
   assert.equal(vendor.calls(), 1);
   leaving.abort();
   const answers = await Promise.all(others);
