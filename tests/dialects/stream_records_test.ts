@@ -1,27 +1,10 @@
 /** A stream is recorded as the whole answer with the same content is, which is kept as it came. */
 import assert from "@std/assert";
-import { SseSplitter } from "../../src/base/sse.ts";
-import { Meter } from "../../src/relay/meter.ts";
-import { bytesOf, dialects, type Name } from "./translated.ts";
+import { recordOf } from "./recorded_stream.ts";
+import { dialects, type Name } from "./translated.ts";
 import { finish } from "../../src/base/steps.ts";
 
 type Json = Record<string, unknown>;
-
-/** The record of a stream, by the steps of the lane that passes it through. */
-function recordOf(vendor: Name, payloads: readonly Json[]): unknown {
-  const dialect = dialects[vendor];
-  const decoder = dialect.createStreamDecoder({});
-  const meter = new Meter(1_000_000, () => 0);
-  let repeated: unknown;
-  const text = payloads.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("");
-  for (const event of new SseSplitter({ maxEventBytes: 1_000_000 }).push(bytesOf(text))) {
-    const { events, terminal } = decoder.decode(event);
-    if (terminal) repeated ??= dialect.wholeOf?.(event);
-    meter.listen(events);
-  }
-  meter.listen(decoder.end().events);
-  return repeated ?? dialect.encodeAnswer(meter.answer());
-}
 
 /** Without members that hold nothing: some are sent whole and not in streams. */
 function plain(value: unknown): unknown {
@@ -299,6 +282,13 @@ Deno.test("a stream of generate is recorded with every field of the whole answer
     element([{ text: "y", thoughtSignature: "s" }], "y", { groundingMetadata: grounding }),
     element([], undefined, ending, { usageMetadata, modelStatus }),
   ], generateWhole);
+});
+
+Deno.test("an empty text with members of its own is recorded as a part, and ends the text before", () => {
+  const parts = [{ text: "A" }, { text: "", partMetadata: { at: 1 } }, { text: "B" }];
+  const candidate = { index: 0, content: { role: "model", parts }, finishReason: "STOP" };
+  const whole = { ...generateHead, usageMetadata, candidates: [candidate] };
+  checkRecord("generate", [whole], whole);
 });
 
 Deno.test("a blocked prompt is recorded as it was answered", () => {

@@ -80,7 +80,7 @@ export class Fold {
         const part = open?.part;
         if (part?.kind === "tool-call" && !part.custom) this.#countNames(open!);
         if (part && event.opaque) part.opaque = event.opaque;
-        if (part && event.own) part.own = event.own;
+        if (part && event.own && this.#fits(event.own)) part.own = event.own;
         break;
       }
       case "citation": {
@@ -145,13 +145,18 @@ export class Fold {
   }
 
   /** Own fields count as text. */
-  #keepOwn({ choice, own }: DialectFieldsEvent): void {
+  #fits(own: DialectFields): boolean {
     const length = lengthOf(own.fields, this.#room.text);
     if (length > this.#room.text) {
       this.#truncated = true;
-      return;
+      return false;
     }
     this.#room.text -= length;
+    return true;
+  }
+
+  #keepOwn({ choice, own }: DialectFieldsEvent): void {
+    if (!this.#fits(own)) return;
     if (choice === undefined) this.#own.own = own;
     else this.#choice(choice).own = own;
   }

@@ -201,6 +201,14 @@ Deno.test("own fields that have no room are left out without being read whole", 
   const full = folded({ entries: Array(1000).fill(entry) });
   assert.deepEqual([full.own, full.truncated], [undefined, true]);
   assert.ok(read < 20, `${read}`);
+  read = 0;
+  const fold = new Fold(10_000);
+  fold.add(start(0, { kind: "text" }));
+  const own = { dialect: "chat", fields: { entries: Array(1000).fill(entry) } } as const;
+  fold.add({ type: "block-end", choice: 0, block: 0, own });
+  const { choices, truncated } = fold.answer();
+  assert.deepEqual([choices[0]!.parts[0]!.own, truncated], [undefined, true]);
+  assert.ok(read < 20, `${read}`);
   const fields = { entries: Array(9).fill(entry) };
   const fitting = folded(fields);
   assert.deepEqual([fitting.own?.fields, fitting.truncated], [fields, false]);

@@ -65,6 +65,11 @@ export class OwnMembers {
 /** No real answer has more. */
 const maxMembers = 200;
 
+/** Such members of a block, for its end; nothing if there are none. */
+export function ownFields(dialect: DialectName, fields: JsonRecord): { own?: DialectFields } {
+  return Object.keys(fields).length === 0 ? {} : { own: { dialect, fields } };
+}
+
 export function ownMembersOf(dialect: DialectName, { own }: { own?: DialectFields }): JsonRecord {
   return own?.dialect === dialect ? own.fields : {};
 }

@@ -288,12 +288,14 @@ Deno.test("what the vendor's interpreter did is kept as words", () => {
       parts: [
         { executableCode: { language: "PYTHON", code: "1+1" } },
         { codeExecutionResult: { outcome: "OUTCOME_OK", output: "2" } },
+        { codeExecutionResult: { outcome: "OUTCOME_DEADLINE_EXCEEDED" } },
       ],
     }],
   });
   assert.deepEqual(turns[0]!.parts.map((part) => "text" in part && part.text), [
     "```python\n1+1\n```",
     "```\n2\n```",
+    "```\n\n```\nOUTCOME_DEADLINE_EXCEEDED",
   ]);
 });
 

@@ -7,7 +7,7 @@ import { choiceList } from "../../../kernel/choices.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
 import { readChoiceLogprobs } from "./logprobs.ts";
-import type { OwnMembers } from "../../../kernel/own_fields.ts";
+import { ownFields, type OwnMembers } from "../../../kernel/own_fields.ts";
 import { readFinishReason } from "../finish_reason.ts";
 import { ownCall, OwnChoice } from "./own_choice.ts";
 
@@ -135,9 +135,7 @@ export class ChoiceReader {
     }
     for (const tool of this.#tools.values()) {
       if (tool.block === undefined) this.#openTool(tool, events);
-      const fields = tool.own.all;
-      const own = { dialect: "chat", fields } as const;
-      this.#blocks.end(tool.block!, events, Object.keys(fields).length > 0 ? { own } : {});
+      this.#blocks.end(tool.block!, events, ownFields("chat", tool.own.all));
     }
     this.#tools.clear();
   }

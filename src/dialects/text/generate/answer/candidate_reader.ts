@@ -1,5 +1,10 @@
 import { BlockEvents } from "../../../kernel/block_events.ts";
-import type { CanonicalEvent, SearchWork, TokenLogprob } from "../../../kernel/canonical.ts";
+import type {
+  CanonicalEvent,
+  DialectFields,
+  SearchWork,
+  TokenLogprob,
+} from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { invalidCode, readFinishReason } from "../finish_reason.ts";
@@ -7,7 +12,9 @@ import { readCitations, readSearch } from "./grounding.ts";
 import { choiceList } from "../../../kernel/choices.ts";
 import type { LogprobReader } from "../../../kernel/token_logprobs.ts";
 import { readLogprobs } from "./logprobs.ts";
+import { ownFields } from "../../../kernel/own_fields.ts";
 import { OwnCandidate } from "./own_candidate.ts";
+import { isText, ownOfData, withOwnOfText } from "./own_part.ts";
 import { PartialArgs } from "./partial_args.ts";
 
 /** Text or reasoning that may continue in the next part. */
@@ -16,6 +23,8 @@ interface OpenText {
   block: number;
   /** For citations only: their offsets refer to the text. */
   pieces: string[];
+  /** Of all its parts; the last value of a member counts. */
+  own: JsonRecord;
 }
 
 /** A function call whose arguments are streamed in pieces. */
@@ -23,6 +32,7 @@ interface OpenCall {
   block: number;
   args: PartialArgs;
   opaque: Opaque | undefined;
+  own?: DialectFields;
 }
 
 /**
@@ -135,45 +145,47 @@ export class CandidateReader {
 
   #part(part: JsonRecord, events: CanonicalEvent[], logprobs?: readonly TokenLogprob[]): void {
     const opaque = signature(part);
-    if (isRecord(part.functionCall)) return this.#functionCall(part.functionCall, opaque, events);
-    const own = Object.keys(part).some((key) => key !== "thought" && key !== "thoughtSignature");
-    if (typeof part.text === "string" || !own) {
-      const text = typeof part.text === "string" ? part.text : "";
-      return this.#textPart(part.thought === true, text, opaque, events, logprobs);
-    }
+    if (isRecord(part.functionCall)) return this.#functionCall(part, opaque, events);
+    if (isText(part, opaque)) return this.#textPart(part, opaque, events, logprobs);
     this.#closeCall(events);
     this.#closeText(events);
     this.#sawContent = true;
-    const { block, data } = this.#startMedia(part, events);
+    const { block, data, own } = this.#startMedia(part, events);
     if (data !== "") this.#blocks.delta(block, data, events);
     // The vendor's call of its own tool has to be sent back unchanged, with its signature.
     const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
     const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
-    this.#blocks.end(block, events, { opaque: isWork ? whole : opaque });
+    this.#blocks.end(block, events, { opaque: isWork ? whole : opaque, ...(own && { own }) });
   }
 
   /** A signature ends the text that it signs; on an empty part it signs the text before. */
   #textPart(
-    thought: boolean,
-    text: string,
+    part: JsonRecord,
     opaque: Opaque | undefined,
     events: CanonicalEvent[],
     logprobs?: readonly TokenLogprob[],
   ): void {
+    const text = asString(part.text) ?? "";
     if (text === "" && opaque === undefined) return;
     this.#closeCall(events);
-    const kind = thought ? "reasoning" : "text";
+    const kind = part.thought === true ? "reasoning" : "text";
     if (this.#text && this.#text.kind !== kind && text !== "") this.#closeText(events);
-    this.#text ??= { kind, block: this.#blocks.start({ kind }, events), pieces: [] };
+    this.#text ??= this.#openText(kind, events);
+    this.#text.own = withOwnOfText(this.#text.own, part);
     if (text !== "") {
       this.#blocks.delta(this.#text.block, text, events, logprobs);
       this.#text.pieces.push(text);
-      if (!thought) this.#sawContent = true;
+      if (kind === "text") this.#sawContent = true;
     }
     if (opaque) this.#closeText(events, opaque);
   }
 
-  #functionCall(call: JsonRecord, opaque: Opaque | undefined, events: CanonicalEvent[]): void {
+  #openText(kind: OpenText["kind"], events: CanonicalEvent[]): OpenText {
+    return { kind, block: this.#blocks.start({ kind }, events), pieces: [], own: {} };
+  }
+
+  #functionCall(part: JsonRecord, opaque: Opaque | undefined, events: CanonicalEvent[]): void {
+    const call = asRecord(part.functionCall);
     const name = asString(call.name);
     if (name === undefined) return this.#continueCall(call, events);
     this.#closeCall(events);
@@ -183,12 +195,13 @@ export class CandidateReader {
     const id = asString(call.id) ?? "";
     const block = this.#blocks.start({ kind: "tool-call", id, name, custom: false }, events);
     const args = asRecord(call.args);
+    const own = ownFields("generate", ownOfData(part, "functionCall"));
     if (call.willContinue === true || Array.isArray(call.partialArgs)) {
-      this.#call = { block, args: new PartialArgs(args), opaque };
+      this.#call = { block, args: new PartialArgs(args), opaque, ...own };
       return this.#continueCall(call, events);
     }
     this.#blocks.delta(block, JSON.stringify(args), events);
-    this.#blocks.end(block, events, { opaque });
+    this.#blocks.end(block, events, { opaque, ...own });
   }
 
   /** Adds a piece to the open call; the last piece ends it. */
@@ -197,11 +210,15 @@ export class CandidateReader {
     if (call.willContinue !== true) this.#closeCall(events);
   }
 
-  #startMedia(part: JsonRecord, events: CanonicalEvent[]): { block: number; data: string } {
+  /** A draft of an image is a thought, which no other dialect may show as the image. */
+  #startMedia(
+    part: JsonRecord,
+    events: CanonicalEvent[],
+  ): { block: number; data: string; own?: DialectFields } {
     const inline = asRecord(part.inlineData);
     const mimeType = asString(inline.mimeType) ?? "";
     const media = /^(image|audio)\//.exec(mimeType)?.[1] as "image" | "audio" | undefined;
-    if (media === undefined) {
+    if (media === undefined || part.thought === true) {
       const { thoughtSignature: _, ...value } = part;
       return {
         block: this.#blocks.start({ kind: "vendor", dialect: "generate", value }, events),
@@ -209,13 +226,15 @@ export class CandidateReader {
       };
     }
     const block = this.#blocks.start({ kind: "media", media, mimeType, id: undefined }, events);
-    return { block, data: asString(inline.data) ?? "" };
+    const own = ownFields("generate", ownOfData(part, "inlineData"));
+    return { block, data: asString(inline.data) ?? "", ...own };
   }
 
   #closeText(events: CanonicalEvent[], opaque?: Opaque): void {
     if (!this.#text) return;
     if (this.#text.kind === "text" && this.#grounded) this.#cite(events);
-    this.#blocks.end(this.#text.block, events, { opaque });
+    const { block, own } = this.#text;
+    this.#blocks.end(block, events, { opaque, ...ownFields("generate", own) });
     this.#text = undefined;
   }
 
@@ -235,11 +254,7 @@ export class CandidateReader {
     this.#grounded = undefined;
     if (citations.length === 0) return;
     if (!open) this.#closeText(events);
-    this.#text ??= {
-      kind: "text",
-      block: this.#blocks.start({ kind: "text" }, events),
-      pieces: [],
-    };
+    this.#text ??= this.#openText("text", events);
     const { block } = this.#text;
     for (const citation of citations) this.#blocks.cite(block, citation, events);
   }

@@ -1,13 +1,20 @@
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { ownMembersOf } from "../../../kernel/own_fields.ts";
 import { callMark } from "../request/call_mark.ts";
+import { addOwn } from "./own_part.ts";
 
 /**
  * Writes a block of an answer as a part; undefined if this dialect can't express it: another
  * dialect's block, or a call whose arguments aren't a JSON object (`isInvalidCall`).
  */
 export function answerPart(part: AnswerPart): Record<string, unknown> | undefined {
+  const written = writePart(part);
+  return written && part.own ? addOwn(written, ownMembersOf("generate", part)) : written;
+}
+
+function writePart(part: AnswerPart): Record<string, unknown> | undefined {
   switch (part.kind) {
     case "text":
     case "refusal":

@@ -181,7 +181,15 @@ export function detailOf(resolution: string | undefined): string | undefined {
  */
 function asCodeBlock(value: Fields, member: string, path: string): TextPart {
   const language = member === "code" ? (value.string("language") ?? "").toLowerCase() : "";
-  return { type: "text", text: `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\``, path };
+  const outcome = value.string("outcome") ?? "OUTCOME_OK";
+  // The output of a run that failed may be like that of another, or empty.
+  const failure = isSuccess(outcome) ? "" : `\n${outcome}`;
+  const text = `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\`${failure}`;
+  return { type: "text", text, path };
+}
+
+function isSuccess(outcome: string): boolean {
+  return outcome === "OUTCOME_OK" || outcome === "OUTCOME_UNSPECIFIED";
 }
 
 function noteUnsupported(part: Fields, context: PartContext): void {

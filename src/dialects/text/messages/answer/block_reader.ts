@@ -3,6 +3,7 @@ import type { CanonicalEvent, Citation } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { maxCitations } from "../../../kernel/fold.ts";
 import { asRecord, asString, innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { ownFields } from "../../../kernel/own_fields.ts";
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
@@ -236,10 +237,7 @@ export class BlockReader {
         (opaque ? this.#blocks.start({ kind: "reasoning" }, events) : undefined);
     }
     if (block === undefined) return;
-    const beside = Object.keys(own).length > 0
-      ? { own: { dialect: "messages", fields: own } as const }
-      : {};
-    this.#blocks.end(block, events, { opaque, ...beside });
+    this.#blocks.end(block, events, { opaque, ...ownFields("messages", own) });
   }
 }
 
