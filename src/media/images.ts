@@ -246,13 +246,24 @@ async function readAnswer(
   const { text, files } = await stepFor(bytes.length, caller).inSteps(() => takeFiles(bytes));
   released(bytes);
   const json = await parseAnswerInTurns(text, caller);
-  // Some hosts and aggregators send errors with status 200.
-  if (isRecord(json) && carriesError(json)) {
-    throw ctx.vendorCall.fault(readVendorError(json, undefined));
-  }
-  const decoded = codec.decode(json);
+  const decoded = decodedAnswer(ctx, codec, json);
   const images = decoded.images.map((image) => ({ ...image, file: files.get(image.data ?? "") }));
   return { ...decoded, images };
+}
+
+/**
+ * Some hosts and aggregators send errors with status 200. Images are an answer, whatever stands
+ * beside them.
+ */
+function decodedAnswer(ctx: OperationContext, codec: ImageCodec, json: unknown): ImageAnswer {
+  if (!isRecord(json) || !carriesError(json)) return codec.decode(json);
+  try {
+    const decoded = codec.decode(json);
+    if (decoded.images.length > 0) return decoded;
+  } catch {
+    // It has no list of images.
+  }
+  throw ctx.vendorCall.fault(readVendorError(json, undefined));
 }
 
 /** Throws if the answers have no image. */

@@ -237,6 +237,23 @@ Deno.test("large pictures beside an error are passed on, and paid", async () => 
   });
 });
 
+Deno.test("the unified body has the pictures that stand beside an error, and they are paid", async () => {
+  const small = "iVBORw0KGgoA";
+  const large = `iVBORw0KGgo${"A".repeat(200_001)}`;
+  for (const picture of [small, large]) {
+    const error = { message: "One of two failed.", code: 500 };
+    service().answer({ body: { created: 7, data: [{ b64_json: picture }], error } });
+    const answer = await service().post(...calls["unified pictures"]!);
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text.slice(0, 200));
+    assert.ok(text.includes(picture));
+    rows.expect(answer, "beside an error", (row) => {
+      assert.equal(row.status, "completed");
+      assert.ok(Number(row.charged_usd) > 0);
+    });
+  }
+});
+
 Deno.test("a large picture has its declared type, and what is no picture stays in the text", async () => {
   const large = `AAAAIGZ0eXBhdmlm${"A".repeat(200_000)}`;
   const prediction = { mimeType: "image/avif", bytesBase64Encoded: large, signature: large };
