@@ -31,7 +31,7 @@ import { chargesReport } from "../vendors/reported_cost.ts";
 import type { VendorRequest } from "../relay/vendor_call.ts";
 import { takeFiles } from "../records/answer_files.ts";
 import { refuseUnrecorded } from "../relay/record_mode.ts";
-import { type CallContext, stepFor } from "../relay/call_context.ts";
+import { type CallContext, cancelSignal, stepFor } from "../relay/call_context.ts";
 import { parseAnswerInTurns } from "../relay/text_answer.ts";
 import { usageBeforeBreak } from "./broken_answer.ts";
 import { fetchGeneratedImages } from "./fetch_generated_images.ts";
@@ -91,7 +91,11 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     ...{ request, codec, ask: asked, encoded, losses, vendorFetch, mediaInlineBytes },
   };
   const fetch = async () => {
-    const references = await inlineReferences(asked.references, publicFetch, fetchCaller(caller));
+    const references = await inlineReferences(
+      asked.references,
+      publicFetch,
+      fetchCaller(caller, caller.signal),
+    );
     const ask = { ...asked, references };
     generation = { ...generation, ask, encoded: codec.encode(ask) };
   };
@@ -112,7 +116,10 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   }, (ctx) => work(ctx, generation));
 }
 
-function fetchCaller({ principal, signal }: ImagesRequest["caller"]): FetchCaller {
+function fetchCaller(
+  { principal }: ImagesRequest["caller"],
+  signal: AbortSignal,
+): FetchCaller {
   return { key: String(principal.account.id), signal };
 }
 
@@ -277,7 +284,7 @@ async function wholeAnswer(
   // The images were generated, and are billed, even if they can't be fetched.
   const { usage, basis } = reportImages(ctx, generation, [...billableIn(answers), ...broken]);
   if (generated.length === 0) throw noImages(answers);
-  const caller = fetchCaller(request.caller);
+  const caller = fetchCaller(request.caller, cancelSignal(request.caller));
   const images = await fetchGeneratedImages(generated, { fetch, caller, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const units = images.reduce(

@@ -3,7 +3,7 @@ import type { ByteGate } from "../base/byte_gate.ts";
 import { freeBytes, type MemoryPermit } from "../base/byte_room.ts";
 import { joinAndFree } from "../base/bytes.ts";
 import { released } from "../base/gc_hint.ts";
-import type { CallContext } from "./call_context.ts";
+import { type CallContext, cancelSignal } from "./call_context.ts";
 import type { Reply } from "./reply.ts";
 import { unreadableAnswer } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
@@ -100,11 +100,10 @@ export class AnswerRoom {
   }
 
   #enter(announced?: number): MemoryPermit {
-    const { principal: { account, key }, signal } = this.#caller;
     return this.#permit ??= this.#gate.open({
-      key: String(account.id),
+      key: String(this.#caller.principal.account.id),
       bytes: announced,
-      signal: key.onDisconnect === "cancel" ? signal : undefined,
+      signal: cancelSignal(this.#caller),
     });
   }
 

@@ -145,6 +145,11 @@ export function goesOnAlone({ outlivesCaller, stream, settled }: CallTrace): boo
   return outlivesCaller === true || stream?.isWhole === true || settled?.status === "completed";
 }
 
+/** Aborts when the caller leaves; never where its key drains: the answer is then read to its end. */
+export function cancelSignal({ principal: { key }, signal }: CallContext): AbortSignal {
+  return key.onDisconnect === "cancel" ? signal : new AbortController().signal;
+}
+
 /** Measures the time of one request to a vendor. */
 interface VendorTimes {
   /** Notes one try, which has just got its answer's head or failed. */

@@ -19,7 +19,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
 import { retryAfterMs, vendorRetryAdvice } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import type { CallContext } from "./call_context.ts";
+import { type CallContext, cancelSignal } from "./call_context.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** The vendor requests that a call may still make, and those that it has made. */
@@ -228,7 +228,6 @@ async function sendToVendor(
   },
 ): Promise<UpstreamAnswer> {
   const { caller, target: { vendor }, isManaged } = access;
-  const cancel = caller.principal.key.onDisconnect === "cancel";
   const headers = vendorHeaders(vendor, key, caller, {
     sameDialect: request.sameDialect,
     isOwnKey: !isManaged,
@@ -244,8 +243,7 @@ async function sendToVendor(
       method: "POST",
       headers,
       body: request.body,
-      // With `drain` the vendor's answer is read to its end, even after the caller has left.
-      signal: cancel ? caller.signal : new AbortController().signal,
+      signal: cancelSignal(caller),
       retry: request.once !== true,
       maxTries: Math.max(1, budget.left),
       retryLimited,
