@@ -42,7 +42,7 @@ async function eraseSession(at: At, user: string): Promise<number> {
 }
 
 async function until(check: () => Promise<boolean>, what: string): Promise<void> {
-  for (let left = 200; left > 0; left--) {
+  for (let left = 1_200; left > 0; left--) {
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

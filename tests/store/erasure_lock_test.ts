@@ -83,7 +83,7 @@ for (const isApart of [false, true]) {
       await store.finish(wanted.deletionId);
       await main.transaction(async (tx) => {
         await lockForWriting(tx);
-        assert.equal(await within(10_000, store.restore(deletion.tombstone)), false);
+        assert.equal(await within(60_000, store.restore(deletion.tombstone)), false);
       });
     },
   );
@@ -110,7 +110,7 @@ onPostgres(
       assert.equal(isEnded, false);
       return { all };
     });
-    await within(10_000, restoring.all);
+    await within(60_000, restoring.all);
     assert.deepEqual(warned, [
       "the start waits for a deletion whose rows another session has locked",
       "a deletion that the database had lost is applied again",

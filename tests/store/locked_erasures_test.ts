@@ -44,7 +44,7 @@ onPostgres(
       );
       await new Promise((resolve) => setTimeout(resolve, 300));
       const stored = analytics.insert([interaction(other, "other call")]);
-      assert.notEqual(await within(15_000, stored, "late"), "late", "nobody's records are stored");
+      assert.notEqual(await within(60_000, stored, "late"), "late", "nobody's records are stored");
       assert.equal(await erased, "failed", "it is tried again later");
     });
     while (!(await store.eraseBatch({ tombstone, selectors })).isLast);
@@ -59,7 +59,7 @@ onPostgres("what is deleted for its age leaves locked rows to the next time", as
   );
   const remove = () => deleteBefore(database, "old_rows", new Date("2026-02-01"));
   await whileLocked(database, "select from old_rows where n in (1, 700) for update", async () => {
-    assert.equal(await within(15_000, remove(), "late"), 1198);
+    assert.equal(await within(60_000, remove(), "late"), 1198);
   });
   assert.equal(await remove(), 2);
 });

@@ -351,7 +351,7 @@ async function outcome(work: Promise<unknown>): Promise<string> {
 
 async function untilWell(database: Database): Promise<void> {
   await within(
-    5000,
+    60_000,
     (async () => {
       while (await outcome(database.query("select 1")) !== "done") {
         await new Promise((resolve) => setTimeout(resolve, 20));

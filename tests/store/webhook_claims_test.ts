@@ -302,7 +302,7 @@ onPostgres("an event whose row stays locked waits for the next run, and holds up
   const noting = await database.transaction(async (tx) => {
     await tx.query("select from vendor_states where label = 'vendor-a' for update");
     const noting = store.note(later, both).catch((thrown) => thrown).finally(() => isOver = true);
-    for (const endMs = Date.now() + 20_000; !isOver && Date.now() < endMs;) {
+    for (const endMs = Date.now() + 60_000; !isOver && Date.now() < endMs;) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     assert.ok(isOver, "the run waits for the locked row");

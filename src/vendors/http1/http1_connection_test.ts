@@ -254,7 +254,7 @@ Deno.test("a connection whose TLS fails amid an answer is over", async () => {
   const spoil = () => front.links.forEach((link) => link.write(record));
   const connection = connectTo(front.port, "https:");
   const failing = assert.rejects(answerPieces(connection, spoil));
-  assert.notEqual(await within(5_000, failing, "still open"), "still open");
+  assert.notEqual(await within(30_000, failing, "still open"), "still open");
   assert.equal(connection.isOpen, false);
 });
 
@@ -284,7 +284,7 @@ Deno.test("bytes that the runtime hands over although reading was stopped don't 
   while (read(bytes("1\r\na\r\n"))) small++;
   assert.equal(read(bytes(`2710\r\n${"a".repeat(10_000)}\r\n`)), false);
   assert.equal(length, small + 10_000);
-  assert.notEqual(await within(1_000, resumed.promise, "unread"), "unread");
+  assert.notEqual(await within(30_000, resumed.promise, "unread"), "unread");
   connection.destroy();
 });
 
