@@ -138,7 +138,9 @@ eachWorld(
       const before = world.calls.length;
       await runner.tick();
       const run = await world.until(id, (one) => world.calls.length > before && pauseOf(one) > 0);
-      assert.ok(Math.abs(pauseOf(run) - pause) <= 2, `${pauseOf(run)} s after ${waited} s`);
+      // What a busy machine takes meanwhile counts twice, and makes it no other interval.
+      const seconds = pauseOf(run);
+      assert.ok(seconds >= pause - 2 && seconds < pause + 15, `${seconds} s after ${waited} s`);
     }
     await database.query(
       "update eval_runs set waiting_since = waiting_since - interval '25 hours'",
