@@ -81,6 +81,8 @@ eachService(
       const { data: queued, response } = await client
         .create({ model, input: `Talk. ${words}`, background: true }).withResponse();
       await within(async () => (await client.retrieve(queued.id)).status === "in_progress");
+      // The vendor, in this process too, then says a word each 50 ms, or nothing for long.
+      await within(() => Promise.resolve(service.simulators.active("vendor-b") === 1));
       await pause(500);
       const cancelled = await client.cancel(queued.id);
       assert.deepEqual([cancelled.id, cancelled.status, cancelled.output], [

@@ -1,6 +1,6 @@
 import { createMigrated, databasesOfThisRun } from "./databases.ts";
 import { postgresAvailability } from "./postgres.ts";
-import { type Environment, startSimulatedService, type TestService } from "./service.ts";
+import { type Environment, startSimulatedService } from "./service.ts";
 
 /**
  * Registers a test with a service in front of simulated vendors, once for each database of this
@@ -9,7 +9,10 @@ import { type Environment, startSimulatedService, type TestService } from "./ser
 export function eachService(
   name: string,
   env: Environment | (() => Promise<Environment>),
-  test: (service: TestService, database: string | undefined) => Promise<void>,
+  test: (
+    service: Awaited<ReturnType<typeof startSimulatedService>>,
+    database: string | undefined,
+  ) => Promise<void>,
 ): void {
   const given = () => typeof env === "function" ? env() : Promise.resolve(env);
   for (const { title, ignore, start } of databasesFor(name)) {
