@@ -10,7 +10,9 @@ import {
   runEnvironment,
   runFlags,
   startFlags,
+  thirdPartyLicenses,
 } from "./contents.ts";
+import { licensesOf, packageCache, packagesIn, withoutCachePath } from "./licenses.ts";
 
 const repository = new URL("../", import.meta.url);
 
@@ -20,6 +22,7 @@ export async function bundle(folder: string): Promise<void> {
   const bundling = ["bundle", "--quiet", "--no-check", "--platform=deno", "--code-splitting"];
   await run([...bundling, `--outdir=${folder}`, "program.ts", ...programModules]);
   await addFilesOfPackages(folder);
+  await addLicenses(folder);
   for (const path of [...programFiles, ...await filesIn(programFolders)]) {
     await copy(new URL(path, repository), `${folder}/${path}`);
   }
@@ -53,6 +56,19 @@ async function addFilesOfPackages(folder: string): Promise<void> {
       await copy(new URL(name, import.meta.resolve("@electric-sql/pglite")), beside);
     }
   }
+}
+
+/** Adds the licenses of the packages, and removes from the code where they were on this machine. */
+async function addLicenses(folder: string): Promise<void> {
+  const cache = await packageCache(decodeURIComponent(repository.pathname));
+  const packages = new Set<string>();
+  for (const path of await filesBelow(folder)) {
+    if (!path.endsWith(".js")) continue;
+    const code = withoutCachePath(await Deno.readTextFile(`${folder}/${path}`), cache);
+    await Deno.writeTextFile(`${folder}/${path}`, code);
+    for (const each of packagesIn(code)) packages.add(each);
+  }
+  await Deno.writeTextFile(`${folder}/${thirdPartyLicenses}`, await licensesOf(packages, cache));
 }
 
 const besideItself = /new URL\("\.\/([\w.-]+)", ?import\.meta\.url\)/g;

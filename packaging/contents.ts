@@ -18,6 +18,9 @@ export const programFiles: readonly string[] = [
   "LICENSE",
 ];
 
+/** The licenses of all packages whose code is packaged. */
+export const thirdPartyLicenses = "THIRD_PARTY_LICENSES";
+
 export const programModules: readonly string[] = [
   "src/database/embedded/worker.ts",
   "src/records/store/embedded_writer.ts",

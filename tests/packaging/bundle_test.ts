@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { embeddedImage } from "../../packaging/contents.ts";
+import { embeddedImage, thirdPartyLicenses } from "../../packaging/contents.ts";
+import { packageCache } from "../../packaging/licenses.ts";
 import { packForNpm } from "../../packaging/npm.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { unpackImage } from "../../src/database/embedded/image.ts";
@@ -126,6 +127,26 @@ Deno.test("a new database of the bundle has all of its migrations", async () => 
   } finally {
     await database.close();
   }
+});
+
+Deno.test("the bundle has the license of each package in it, and no path of the machine it was made on", async () => {
+  const licenses = await Deno.readTextFile(`${folder}/${thirdPartyLicenses}`);
+  const { path: cache } = await packageCache(".");
+  const names = new Set<string>();
+  for (const { name } of [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(".js"))) {
+    const code = await Deno.readTextFile(`${folder}/${name}`);
+    assert.ok(!code.includes(cache), name);
+    for (
+      const [, path] of code.matchAll(/^\/\/ npm\/[\w.-]+\/((?:@[\w.-]+\/)?[\w.-]+\/[\d.]+)\//gm)
+    ) {
+      names.add(path!.replace(/\/(?=[^/]*$)/, " "));
+    }
+  }
+  assert.ok(names.size > 40, `${names.size} packages`);
+  for (const name of names) assert.ok(licenses.includes(`\n${name}\n`), name);
+  assert.match(licenses, /^hono [\d.]+\n\nMIT License\n\nCopyright .*Yusuke Wada/m);
+  assert.match(licenses, /^@electric-sql\/pglite [\d.]+\n/m);
+  assert.match(licenses, /^PostgreSQL\n\n.*\n.*\n\nPortions Copyright/m);
 });
 
 Deno.test("the bundle says its version, and how it is used", async () => {
