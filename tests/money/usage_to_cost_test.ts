@@ -143,6 +143,29 @@ const cases: readonly Case[] = [
   },
   {
     ...openaiResponses,
+    name: "responses: an SVG, which another model writes from the tool's image",
+    model: "gpt-5-mini",
+    usage: { input_tokens: 20, output_tokens: 10, total_tokens: 30 },
+    answer: {
+      tools: [{ type: "image_generation", model: "gpt-image-2", output_format: "svg" }],
+      tool_usage: {
+        image_gen: { input_tokens: 100, output_tokens: 100, total_tokens: 200 },
+      },
+      output: [{
+        ...{ type: "image_generation_call", id: "ig_1", status: "completed", result: "PHN2Zz4=" },
+        svg_usage: {
+          ...{ model: "gpt-5.5", input_tokens: 1000, output_tokens: 2000, total_tokens: 3000 },
+          reasoning_tokens: 500,
+        },
+      }],
+    },
+    // 100 of text × 5 and 100 drawn × 30; the author's 1000 × 5 and 2000 × 30 per million.
+    ours: "0.068525000",
+    theirs: "0.000025000",
+    why: "The package reads usage alone, which leaves the tool's tokens out.",
+  },
+  {
+    ...openaiResponses,
     name: "responses: cache writes with both lifetimes",
     model: "gpt-6.1-terra",
     usage: {

@@ -93,7 +93,7 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
 /** Returns the image tool, whose images are billed as tokens of another model. */
 function imageTool(tool: JsonRecord, path: string): HostedTool {
   const model = asString(tool.model) ?? defaultImageModel;
-  // An SVG takes yet another model, which usage doesn't report.
+  // An SVG takes yet another model, whose tokens have no limit.
   const cost: ToolCost = isSet(tool.svg) || tool.output_format === "svg" ? unknownCost : {
     ...{ type: "model", model, role: "besides", maxOutputTokens: imageToolTokens },
     tokensPerPicture: framesOf(tool) * imageTokens(asString(tool.quality), asString(tool.size)),

@@ -2,7 +2,7 @@ import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { asRecord, asString, count, type JsonRecord } from "../../kernel/json.ts";
-import { imageToolUsage, readHostedUsage } from "./answer/hosted_usage.ts";
+import { imageToolUsage, readHostedUsage, svgAuthors } from "./answer/hosted_usage.ts";
 import { reportedTokens, wholeTokens } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
@@ -29,24 +29,24 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
     ...vendorCost(raw),
     raw,
   };
-  return withImages(usage, imageToolUsage(response));
+  return [...imageToolUsage(response), ...svgAuthors(response)].reduce(withModel, usage);
 }
 
-/** Adds the tokens of the image tool's model, so that the usage covers both models. */
-function withImages(usage: Usage, images: { model: string; usage: Usage } | undefined): Usage {
-  if (!images) return usage;
-  const sum = (name: "cacheRead" | "imageInput" | "imageOutput") => {
-    const added = images.usage[name];
+/** Adds the tokens of a model that the image tool used, so that the usage covers all models. */
+function withModel(usage: Usage, other: { model: string; usage: Usage }): Usage {
+  const sum = (name: "cacheRead" | "reasoning" | "imageInput" | "imageOutput") => {
+    const added = other.usage[name];
     return added === undefined ? {} : { [name]: (usage[name] ?? 0) + added };
   };
   return {
     ...usage,
-    input: usage.input + images.usage.input,
-    output: usage.output + images.usage.output,
+    input: usage.input + other.usage.input,
+    output: usage.output + other.usage.output,
     ...sum("cacheRead"),
+    ...sum("reasoning"),
     ...sum("imageInput"),
     ...sum("imageOutput"),
-    otherModels: [images],
+    otherModels: [...usage.otherModels ?? [], other],
   };
 }
 

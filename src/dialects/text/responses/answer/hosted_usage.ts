@@ -79,17 +79,17 @@ function containers(output: readonly JsonRecord[]): number {
  * Reads the tokens of the image tool, which `usage` excludes, and the model that generated the
  * images: the answer repeats its tools with the settings that applied.
  */
-export function imageToolUsage(response: JsonRecord): { model: string; usage: Usage } | undefined {
+export function imageToolUsage(response: JsonRecord): { model: string; usage: Usage }[] {
   const images = asRecord(response.tool_usage).image_gen;
-  if (!isRecord(images)) return undefined;
+  if (!isRecord(images)) return [];
   const input = count(images.input_tokens) ?? 0;
   const output = count(images.output_tokens) ?? 0;
-  if (input === 0 && output === 0) return undefined;
+  if (input === 0 && output === 0) return [];
   const tool = recordsIn(response.tools).find(({ type }) => type === "image_generation") ?? {};
   const inputDetails = asRecord(images.input_tokens_details);
   const cachedDetails = asRecord(images.cached_tokens_details);
   const outputDetails = asRecord(images.output_tokens_details);
-  return {
+  return [{
     model: asString(tool.model) ?? defaultImageModel,
     usage: {
       input,
@@ -100,7 +100,21 @@ export function imageToolUsage(response: JsonRecord): { model: string; usage: Us
       // Without details all output counts as images.
       imageOutput: count(outputDetails.image_tokens) ?? output,
     },
-  };
+  }];
+}
+
+/** Reads the tokens of the models that wrote SVGs from the tool's images. */
+export function svgAuthors({ output }: JsonRecord): { model: string; usage: Usage }[] {
+  return recordsIn(output).flatMap(({ type, svg_usage: svg }) => {
+    const model = isRecord(svg) ? asString(svg.model) : undefined;
+    if (type !== "image_generation_call" || !isRecord(svg) || model === undefined) return [];
+    const usage = {
+      input: count(svg.input_tokens) ?? 0,
+      output: count(svg.output_tokens) ?? 0,
+      ...named("reasoning", count(svg.reasoning_tokens) ?? 0),
+    };
+    return [{ model, usage }];
+  });
 }
 
 function named<K extends string>(key: K, value: number): { [P in K]?: number } {
