@@ -2,8 +2,12 @@
 import assert from "@std/assert";
 import { finish } from "../../src/base/steps.ts";
 import { BlockedReason, FinishReason, ThinkingLevel } from "@google/genai";
+import type { BetaStopReason } from "@anthropic-ai/sdk/resources/beta/messages/messages";
+import type { ChatCompletion } from "openai/resources/chat/completions/completions";
 import type { Response, ResponseError } from "openai/resources/responses/responses";
 import { Secret } from "../../src/base/secret.ts";
+import { readFinishReason as readChatReason } from "../../src/dialects/text/chat/finish_reason.ts";
+import { readFinishReason as readMessagesReason } from "../../src/dialects/text/messages/finish_reason.ts";
 import { readFailure } from "../../src/dialects/text/responses/answer/failure.ts";
 import { responseObject } from "../../src/dialects/text/responses/answer/response_object.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
@@ -44,6 +48,38 @@ Deno.test("every thinkingLevel of @google/genai is an effort, but for the unspec
   for (const level of Object.values(ThinkingLevel)) {
     const isNamed = level !== ThinkingLevel.THINKING_LEVEL_UNSPECIFIED;
     assert.equal(effortOf(level), isNamed ? level.toLowerCase() : undefined, level);
+  }
+});
+
+/** Its next version's reasons fail the type check. */
+const stopReasons: Record<BetaStopReason, string> = {
+  end_turn: "stop",
+  max_tokens: "length",
+  stop_sequence: "stop",
+  tool_use: "tool_calls",
+  pause_turn: "stop",
+  compaction: "stop",
+  refusal: "content_filter",
+  model_context_window_exceeded: "length",
+};
+
+Deno.test("every stop_reason of @anthropic-ai/sdk has its unified one", () => {
+  for (const [raw, ours] of Object.entries(stopReasons)) {
+    assert.equal(readMessagesReason(raw, raw === "tool_use"), ours, raw);
+  }
+});
+
+const finishReasons: Record<ChatCompletion.Choice["finish_reason"], string> = {
+  stop: "stop",
+  length: "length",
+  tool_calls: "tool_calls",
+  content_filter: "content_filter",
+  function_call: "tool_calls",
+};
+
+Deno.test("every finish_reason of openai has its unified one", () => {
+  for (const [raw, ours] of Object.entries(finishReasons)) {
+    assert.equal(readChatReason(raw, ours === "tool_calls"), ours, raw);
   }
 });
 
