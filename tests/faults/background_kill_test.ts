@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { startHeldVendor } from "../support/held_vendor.ts";
 import { asked, eachSite, flatPrices, type Site, soundBalance } from "../support/money.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
+import { untilAdmitted } from "../support/until_admitted.ts";
 
 /** A long form: `KILLS=20 deno task test tests/faults`. */
 const kills = Number(Deno.env.get("KILLS") ?? 2);
@@ -71,8 +72,9 @@ async function take(
       ...{ model: "vendor-b/gpt-4.1", input: `[wait:${waitMs}] ${requestId}` },
       background: true,
     };
-    const answer = await asked(service, key)
-      .post("/chat/v1/responses", body, { "x-request-id": requestId });
+    const answer = await untilAdmitted(() =>
+      asked(service, key).post("/chat/v1/responses", body, { "x-request-id": requestId })
+    );
     const { id } = await answer.json();
     assert.equal(answer.status, 200, id);
     return { id, transactionId: answer.headers.get("x-transaction-id")!, requestId };
@@ -99,7 +101,8 @@ async function untilTaken(
 
 async function untilEnded(service: ServiceProcess, key: string, id: string) {
   for (let look = 0; look < 1500; look++) {
-    const response = await (await asked(service, key).fetch(`/chat/v1/responses/${id}`)).json();
+    const retrieve = () => asked(service, key).fetch(`/chat/v1/responses/${id}`);
+    const response = await (await untilAdmitted(retrieve)).json();
     if (!["queued", "in_progress"].includes(response.status)) return response;
     await pause(20);
   }
