@@ -21,7 +21,15 @@ export interface Errand {
   isForgotten?: boolean;
 }
 
-export type KeyName = "first" | "team" | "capped" | "metadata" | "drain" | "cached" | "slow";
+export type KeyName =
+  | "admin"
+  | "first"
+  | "team"
+  | "capped"
+  | "metadata"
+  | "drain"
+  | "cached"
+  | "slow";
 
 /** What one request came to, as its caller saw it. */
 export interface Attempt {

@@ -6,8 +6,9 @@ import { answerCheck } from "../../contracts/fuzz/answers.ts";
 import { type FuzzedDocument, operationsOf } from "../../contracts/fuzz/operations.ts";
 import { type Attempt, type Errand, isWhole } from "./calls.ts";
 import { type CallRow, readRows, show } from "./call_rows.ts";
+import { checkModel } from "./check_model.ts";
 import { checkLeftovers, checkMoney } from "./check_store.ts";
-import type { Deeds, Deletion } from "./operations.ts";
+import type { Deeds, Deletion } from "./exchange.ts";
 import { markerPattern } from "./vendor.ts";
 import { priceTables, type World } from "./world.ts";
 
@@ -33,6 +34,7 @@ export async function check(ended: Ended): Promise<string[]> {
     const times = new Times(world);
     problems.push(
       ...await checkMoney(database, analytics, rows, ended.deeds),
+      ...await checkModel(database, analytics, rows, ended.deeds),
       ...await checkLeftovers(database, analytics),
       ...checkAttempts(ended, rows, times),
       ...checkVendor(ended, rows, times),
@@ -204,7 +206,9 @@ function checkVendor(ended: Ended, rows: readonly CallRow[], times: Times): stri
     if (killed || unsure.some(({ status }) => status === "interrupted")) continue;
     const unsent = found.filter(({ httpStatus }) => errand.background && httpStatus === 402).length;
     if (sent.length > recorded || sent.length < recorded - unsure.length - unsent) {
-      say(`${sent.length} vendor requests, ${recorded} recorded: ${show(found)} ${show(sent)}`);
+      const ends = sent.map(({ sender }) => times.of(sender.replace("sk-secret-", "")));
+      const seen = `${show(found)} ${show(sent)} ${show(ends)}`;
+      say(`${sent.length} vendor requests, ${recorded} recorded: ${seen}`);
     }
   }
   return problems;
@@ -278,6 +282,18 @@ async function explainIds(
 function checkCosts({ world, deeds }: Ended, rows: readonly CallRow[]): string[] {
   const problems: string[] = [];
   const requests = Map.groupBy(world.vendors.requests, ({ marker }) => marker);
+  const starts = new Map(
+    world.places.flatMap((place) => place.starts).map((one) => [
+      `sk-secret-${one.name}`,
+      one.prices,
+    ]),
+  );
+  /** The price tables that a call may have: those of the processes that asked for it. */
+  const pricesOf = ({ marker }: CallRow): readonly number[] => {
+    if (deeds.lastPrices !== undefined) return [deeds.lastPrices];
+    const sent = marker === undefined || deeds.repriced ? undefined : requests.get(marker);
+    return [...new Set(sent?.flatMap(({ sender }) => starts.get(sender)!) ?? [0, 1])];
+  };
   for (const row of rows) {
     const { marker, status, cache, basis, input, output, costNanos, chargedNanos } = row;
     const say = (text: string) => problems.push(`${text} ${show(row)}`);
@@ -292,9 +308,9 @@ function checkCosts({ world, deeds }: Ended, rows: readonly CallRow[]): string[]
         say(`usage ${show(sent?.usage)}`);
       }
     }
-    if (basis === "reported" && input !== null && !deeds.repriced) {
-      const costs = priceTables.map((table) => {
-        const price = table[`${row.vendor}/${row.model}`];
+    if (basis === "reported" && input !== null) {
+      const costs = pricesOf(row).map((table) => {
+        const price = priceTables[table]![`${row.vendor}/${row.model}`];
         if (!price) return -1n;
         return BigInt(input) * BigInt(price.input!) * 1000n +
           BigInt(output ?? 0) * BigInt(price.output ?? 0) * 1000n;

@@ -2,7 +2,9 @@ import { openPostgres } from "../../../src/database/postgres/postgres.ts";
 import { Random } from "../../support/random.ts";
 import { attempt, type Errand, isWhole, makeErrand, randomScript, sharedMarkers } from "./calls.ts";
 import { check } from "./check.ts";
-import { ask, type Deeds, operate } from "./operations.ts";
+import { ask, type Deeds } from "./exchange.ts";
+import { finishCredits } from "./money_operations.ts";
+import { operate } from "./operations.ts";
 import { type Kind, openWorld, pauseMs, type World } from "./world.ts";
 
 /** What a seed decides beside the random choices. */
@@ -12,11 +14,14 @@ interface HistoryOptions {
   readonly seconds: number;
   /** Sessions of the database are ended at random moments. */
   readonly isCut: boolean;
+  /** At the end, all calls are repriced by one table. */
+  readonly isRepricedLast: boolean;
 }
 
 function optionsOf(seed: number): HistoryOptions {
   const kinds = ["postgres", "embedded", "split", "postgres", "split"] as const;
-  return { seed, kind: kinds[seed % 5]!, seconds: 30, isCut: seed % 5 > 2 };
+  const isRepricedLast = seed % 3 === 0;
+  return { seed, kind: kinds[seed % 5]!, seconds: 30, isCut: seed % 5 > 2, isRepricedLast };
 }
 
 interface Load {
@@ -180,6 +185,7 @@ export async function carryOut(seed: number): Promise<{ problems: string[]; summ
     unexpected: [],
     done: new Map(),
     repriced: false,
+    money: { credits: [], closures: [], isClosing: false },
     isCut: options.isCut,
   };
   const errands: Errand[] = [];
@@ -187,8 +193,7 @@ export async function carryOut(seed: number): Promise<{ problems: string[]; summ
   for (let index = 0; index < sharedMarkers; index++) {
     world.vendors.script(`mark-${seed}-shared-${index}`, randomScript(random(index)));
   }
-  const overAt = Date.now() + options.seconds * 1000;
-  const load: Load = { world, errands, deeds, options, isOver: () => Date.now() > overAt };
+  const load: Load = { world, errands, deeds, options, isOver: endOf(errands, options) };
   const disturbed = disturb(load, random(60));
   await Promise.all([
     ...Array.from({ length: 14 }, (_, index) => callAgainAndAgain(load, random(10 + index))),
@@ -197,10 +202,21 @@ export async function carryOut(seed: number): Promise<{ problems: string[]; summ
   ]);
   const problems = await disturbed;
   await quiet(world, problems);
+  await finishCredits({ world, errands, deeds, random: random(62), seed });
+  if (options.isRepricedLast) await repriceAll(world, deeds);
   problems.push(...await outside(world));
   for (const place of world.places) await world.end(place, "SIGTERM");
   problems.push(...deeds.unexpected, ...await check({ world, errands, deeds }));
   return { problems, summary: summaryOf(load) };
+}
+
+/** A history is over after some seconds; on a busy machine later, after as many calls as usual. */
+function endOf(errands: readonly Errand[], { seconds }: HistoryOptions): () => boolean {
+  const beganMs = Date.now();
+  return () => {
+    const passed = (Date.now() - beganMs) / 1000;
+    return passed > 4 * seconds || (passed > seconds && errands.length > 400);
+  };
 }
 
 async function operateAgainAndAgain({ isOver, ...load }: Load, random: Random): Promise<void> {
@@ -209,6 +225,15 @@ async function operateAgainAndAgain({ isOver, ...load }: Load, random: Random): 
     await pauseMs(random.below(400));
     await operate({ ...load, random, seed });
   }
+}
+
+/** After this, every call whose vendor reported its usage costs what the table says. */
+async function repriceAll(world: World, deeds: Deeds): Promise<void> {
+  const table = deeds.money.credits.length % 2;
+  await world.setPrices(table);
+  await world.admin("reprice", "--since", "2020-01-01");
+  deeds.repriced = true;
+  deeds.lastPrices = table;
 }
 
 function summaryOf({ world, errands, deeds, options: { seed, kind, isCut } }: Load): string {

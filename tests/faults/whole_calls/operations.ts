@@ -1,81 +1,9 @@
-import type { Random } from "../../support/random.ts";
-import type { Errand, KeyName } from "./calls.ts";
-import { pauseMs, type World } from "./world.ts";
-
-/** What operators and owners did beside the calls. */
-export interface Deeds {
-  readonly deletions: Deletion[];
-  readonly outcomes: {
-    id: string;
-    key: KeyName;
-    nanos: bigint;
-    taken: boolean;
-    session?: string;
-  }[];
-  /** Answers that no operation should have. */
-  readonly unexpected: string[];
-  readonly done: Map<string, number>;
-  repriced: boolean;
-  /** Sessions of the database were ended meanwhile. */
-  readonly isCut: boolean;
-}
-
-export interface Deletion {
-  readonly accountId: number;
-  readonly by: "user" | "session" | "transaction";
-  readonly value: string;
-  readonly startMs: number;
-  /** When it was answered, and its answer was good. */
-  endMs?: number;
-  id?: string;
-}
-
-/** What an operation works on. */
-export interface Exchange {
-  readonly world: World;
-  readonly errands: readonly Errand[];
-  readonly deeds: Deeds;
-  readonly random: Random;
-  readonly seed: number;
-}
-
-export async function ask(
-  { world, random }: Pick<Exchange, "world" | "random">,
-  key: KeyName,
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<{ status: number; text: string; process: string }> {
-  const place = random.pick(world.running());
-  if (!place?.service) return { status: 0, text: "", process: "" };
-  const process = place.name;
-  try {
-    const answer = await fetch(place.service.baseUrl + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${world.keys.get(key)!.key}`,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(30_000),
-    });
-    return { status: answer.status, text: await answer.text(), process };
-  } catch (thrown) {
-    return { status: 0, text: String(thrown), process };
-  }
-}
-
-type Operation = (exchange: Exchange) => Promise<unknown>;
+import { ask, type Deletion, type Exchange, expectStatus, type Operation } from "./exchange.ts";
+import { moneyOperations } from "./money_operations.ts";
+import { pauseMs } from "./world.ts";
 
 const operations: Readonly<Record<string, readonly [number, Operation]>> = {
-  grant: [3, async ({ world }) => {
-    await world.admin("credits", "grant", "--usd", "0.04", "--account", "team");
-  }],
-  deduct: [1, async ({ world }) => {
-    await world.admin("credits", "deduct", "--usd", "0.01", "--account", "team");
-  }],
+  ...moneyOperations,
   "erase a user": [2, (exchange) => erase(exchange, "user")],
   "erase a session": [2, (exchange) => erase(exchange, "session")],
   "erase a call": [2, (exchange) => erase(exchange, "transaction")],
@@ -87,17 +15,17 @@ const operations: Readonly<Record<string, readonly [number, Operation]>> = {
       "GET",
       `/api/v1/usage?group_by=${exchange.random.pick(["model", "app,user", "api_key", "cohort"])}`,
     );
-    expect(exchange, "usage", status, text, [200]);
+    expectStatus(exchange, "usage", status, text, [200]);
   }],
   list: [2, async (exchange) => {
     const { status, text } = await ask(exchange, "first", "GET", "/api/v1/interactions?limit=50");
-    expect(exchange, "list", status, text, [200]);
+    expectStatus(exchange, "list", status, text, [200]);
   }],
   export: [2, async (exchange) => {
     const { status, text } = await ask(exchange, "first", "POST", "/api/v1/exports", {
       start_date: "2020-01-01T00:00:00Z",
     });
-    expect(exchange, "export", status, text, [200]);
+    expectStatus(exchange, "export", status, text, [200]);
     if (status === 200) JSON.parse(text);
   }],
   "export as a job": [1, async (exchange) => {
@@ -106,7 +34,7 @@ const operations: Readonly<Record<string, readonly [number, Operation]>> = {
       format: "jsonl",
       delivery: "job",
     }, { prefer: "respond-async" });
-    expect(exchange, "export job", status, text, [200, 202, 429]);
+    expectStatus(exchange, "export job", status, text, [200, 202, 429]);
   }],
   eval: [1, async (exchange) => {
     const { status, text } = await ask(exchange, "first", "POST", "/api/v1/evals", {
@@ -116,7 +44,7 @@ const operations: Readonly<Record<string, readonly [number, Operation]>> = {
       sample: "random",
       graders: [{ type: "contains", value: "said" }],
     });
-    expect(exchange, "eval", status, text, [200, 202, 400]);
+    expectStatus(exchange, "eval", status, text, [200, 202, 400]);
   }],
   reprice: [1, async ({ world, deeds, random }) => {
     await world.setPrices(random.below(2));
@@ -131,19 +59,6 @@ const operations: Readonly<Record<string, readonly [number, Operation]>> = {
     await world.admin("key", "create", "--name", `extra-${seed}-${random.below(1e9)}`);
   }],
 };
-
-function expect(
-  { deeds }: Exchange,
-  what: string,
-  status: number,
-  text: string,
-  allowed: readonly number[],
-): void {
-  // A process may be ended meanwhile.
-  if (status === 0 || allowed.includes(status)) return;
-  if (status === 503 && deeds.isCut) return;
-  deeds.unexpected.push(`${what}: ${status} ${text.slice(0, 300)}`);
-}
 
 async function erase(exchange: Exchange, by: Deletion["by"]): Promise<void> {
   const { world, deeds, random, errands } = exchange;
@@ -167,7 +82,7 @@ async function erase(exchange: Exchange, by: Deletion["by"]): Promise<void> {
       ...(by === "session" ? { session_ids: [value] } : { transaction_ids: [value] }),
       confirm: true,
     });
-  expect(exchange, `erase ${by}`, status, text, [200, 202]);
+  expectStatus(exchange, `erase ${by}`, status, text, [200, 202]);
   if (status === 200 || status === 202) deletion.endMs = Date.now();
 }
 
@@ -190,7 +105,7 @@ async function postOutcome(exchange: Exchange): Promise<void> {
       cohort_id: "group",
       conversions: [{ type: "signups", value, id, ...(session ? { session_id: session } : {}) }],
     }, { "x-request-id": id });
-    expect(exchange, "outcome", status, text, [200, 201, 503]);
+    expectStatus(exchange, "outcome", status, text, [200, 201, 503]);
     outcome.taken = status === 200 || status === 201;
     if (random.chance(70)) break;
     if (outcome.taken && random.chance(50)) outcome.taken = false;

@@ -32,7 +32,14 @@ export interface Place {
   name: string;
   /** Of the processes before. */
   readonly logs: { name: string; text: string }[];
-  readonly starts: { name: string; atMs: number; endMs?: number; killed?: boolean }[];
+  readonly starts: {
+    name: string;
+    atMs: number;
+    /** The tables that the file of prices had while it started, one of which it has. */
+    prices: readonly number[];
+    endMs?: number;
+    killed?: boolean;
+  }[];
 }
 
 /** `split`: calls have a database of their own. */
@@ -69,12 +76,11 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
     starts: [],
   }));
   let starts = 0;
-  const setPrices = (index: number) =>
-    Deno.writeTextFile(`${folder}/prices.json`, JSON.stringify(priceTables[index % 2]));
-  await setPrices(0);
+  const prices = new PriceFile(`${folder}/prices.json`);
+  await prices.set(0);
   const common = {
     ...settings,
-    PRICES_FILE: `${folder}/prices.json`,
+    PRICES_FILE: prices.path,
     ...(database ? { DATABASE_URL: database.url } : {}),
     ...(analytics ? { ANALYTICS_DATABASE_URL: analytics.url } : {}),
   };
@@ -85,13 +91,14 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
     vendors,
     places,
     keys: new Map(),
-    setPrices,
+    setPrices: (index) => prices.set(index),
     running: () => places.filter(({ service }) => service !== undefined),
     async start(place) {
       const name = `process${++starts}`;
       const env = { ...common, ...vendorsOf(vendors.url, name), DATA_DIR: place.dataDir };
       place.name = name;
-      const started: Place["starts"][number] = { name, atMs: Date.now() };
+      const pricesSince = prices.watch();
+      const started: Place["starts"][number] = { name, atMs: Date.now(), prices: [0, 1] };
       place.starts.push(started);
       for (let left = 8; place.service === undefined; left--) {
         place.service = await startService({ env }).catch((thrown) => {
@@ -100,6 +107,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
           return undefined;
         });
       }
+      started.prices = pricesSince();
     },
     end: endProcess,
     async admin(...argv) {
@@ -123,6 +131,31 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
   await setUp(world);
   for (const place of places.slice(1)) await world.start(place);
   return world;
+}
+
+/** The file of prices: one table at a time, changed in one step, one change after the other. */
+class PriceFile {
+  readonly #tables: number[] = [];
+  /** How many of the changes have been made. */
+  #made = 0;
+  #changing = Promise.resolve();
+
+  constructor(readonly path: string) {}
+
+  set(table: number): Promise<void> {
+    return this.#changing = this.#changing.then(async () => {
+      this.#tables.push(table);
+      await Deno.writeTextFile(`${this.path}.next`, JSON.stringify(priceTables[table]));
+      await Deno.rename(`${this.path}.next`, this.path);
+      this.#made = this.#tables.length;
+    });
+  }
+
+  /** Returns a function that returns the tables which the file has had from now on. */
+  watch(): () => readonly number[] {
+    const from = this.#made - 1;
+    return () => this.#tables.slice(from);
+  }
 }
 
 /** Short times, since a history is short. */
@@ -175,6 +208,7 @@ async function setUp({ places, keys, admin }: World): Promise<void> {
     };
     keys.set(name, { id: made.id, key: made.key, accountId: made.account_id });
   };
+  await create("admin", "--scope", "admin");
   await create("team", "--account", "team");
   await create("capped", "--cap-day-usd", "0.05");
   await create("metadata", "--record", "metadata");
