@@ -18,7 +18,7 @@ import type { Mode, VendorAttempt } from "../shared/interaction.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
 import { retryAfterMs, vendorRetryAdvice } from "../vendors/upstream_retry.ts";
-import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
+import { vendorHeaders, vendorRequestId, withoutKey } from "../vendors/vendor_headers.ts";
 import { type CallContext, cancelSignal } from "./call_context.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -238,7 +238,7 @@ async function sendToVendor(
   const times = caller.trace.times?.vendorBegins();
   let tries = 0;
   try {
-    return await upstream.call({
+    const answer = await upstream.call({
       url: vendor.baseUrl + request.path,
       method: "POST",
       headers,
@@ -257,6 +257,7 @@ async function sendToVendor(
       ...(times ? { onEnd: times.end } : {}),
       ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
     });
+    return { ...answer, headers: withoutKey(answer.headers, key) };
   } catch (thrown) {
     // A caller who leaves before the first try, or between two, makes no vendor request.
     if (tries === 0 && thrown instanceof Fault) {

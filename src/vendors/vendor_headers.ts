@@ -85,6 +85,21 @@ export function answerHeaders(headers: Readonly<Record<string, string>>): Record
   return passed;
 }
 
+/**
+ * An answer's headers without those that repeat the vendor's key, which proxies in front of vendors
+ * may do. Keys of a few letters would match parts of words.
+ */
+export function withoutKey(
+  headers: Readonly<Record<string, string>>,
+  key: Secret,
+): Readonly<Record<string, string>> {
+  const text = key.reveal();
+  if (text.length < 6) return headers;
+  const repeat = Object.keys(headers).filter((name) => headers[name]!.includes(text));
+  if (repeat.length === 0) return headers;
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !repeat.includes(name)));
+}
+
 /** The vendor's own id of a request; undefined where it gave none that fits into a header. */
 export function vendorRequestId(headers: Readonly<Record<string, string>>): string | undefined {
   const id = headers["request-id"] ?? headers["x-request-id"];

@@ -104,6 +104,26 @@ for (const stream of [false, true]) {
   });
 }
 
+Deno.test("a header in which the vendor repeats its key doesn't come back", async () => {
+  for (const status of [200, 400]) {
+    for (const stream of [false, true]) {
+      let key = "";
+      const { response } = await service().call((exchange) => {
+        key = exchange.request.headers["authorization"]!.slice("Bearer ".length);
+        const headers = { "x-request-id": `lb-${key}`, "openai-version": "2020-10-01" };
+        if (status === 400) return exchange.answer(400, { error: { message: "no" } }, headers);
+        return stream
+          ? exchange.stream(streamEvents, headers)
+          : exchange.answer(200, wholeAnswer, headers);
+      }, { stream });
+      await response.body?.cancel();
+      assert.equal(response.status, status);
+      if (status === 200) assert.equal(response.headers.get("openai-version"), "2020-10-01");
+      assert.ok(key.length > 6 && !JSON.stringify([...response.headers]).includes(key));
+    }
+  }
+});
+
 Deno.test("an answer that the vendor compressed all the same is decoded, whole and streamed", async () => {
   const gzip = { "content-encoding": "gzip" };
   const whole = await service().call((exchange) =>
