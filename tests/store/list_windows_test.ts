@@ -151,8 +151,17 @@ eachDatabase("long pages of many users have each call once and in order", async 
     assert.deepEqual(await idsOfPages(database, { ...query, order }, [30, 150]), expected, order);
     expected.reverse();
   }
-  const totals = await createAnalyticsReads(database).totals({ ...query, order: "newest" });
+  const reads = createAnalyticsReads(database);
+  const totals = await reads.totals({ ...query, order: "newest" });
   assert.deepEqual([totals.calls, totals.isAll], [expected.length, true]);
+  expected.sort();
+  assert.equal(await reads.count(query), expected.length);
+  for (const withoutPayloads of [true, false]) {
+    const exported = await collect(reads.read({ ...query, withoutPayloads }));
+    assert.deepEqual(exported.map(({ transactionId }) => transactionId), expected);
+  }
+  const sampled = await reads.sample({ ...query, order: "random" });
+  assert.deepEqual(sampled.map(({ transactionId }) => transactionId).sort(), expected);
 });
 
 eachDatabase("a short page of more values than are looked up ends early, too", async (database) => {

@@ -6,13 +6,13 @@ import type {
   StoredCall,
 } from "../analytics_store.ts";
 import { chunksOf, pushAll } from "../../base/lists.ts";
-import { interactionConditions } from "../filter_conditions.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { createUsageSums } from "../../usage/store/usage_sums.ts";
 import { startOfMonth } from "../../shared/time_span.ts";
 import { allWindows, windowsOf } from "./list_windows.ts";
 import { timesOf } from "./partitions.ts";
+import { selectCalls, selectedCalls } from "./selected_calls.ts";
 
 /** Takes several statements where many calls could match, so that none is long. */
 export async function sampleCalls(
@@ -22,14 +22,17 @@ export async function sampleCalls(
   let chosen: (CallKey & { random: number })[] = [];
   for await (const window of windowsOf(database, { ...query, order: "newest" }, allWindows())) {
     if (window.isEmpty) continue;
-    const { conditions, values } = interactionConditions(window.query);
+    const calls = selectedCalls(window.query);
+    const { conditions, values } = calls;
     if (exceptEndpoint !== undefined) {
       conditions.push(`i.endpoint <> $${values.push(exceptEndpoint)}`);
     }
-    const first = order === "random" ? "random" : "i.created_at desc, i.transaction_id desc";
+    const most = `$${values.push(limit)}`;
+    const newest = order === "random" ? undefined : { direction: "desc", limit: most } as const;
+    const keys = selectCalls("i.transaction_id, i.created_at", calls, newest);
+    const first = newest ? "i.created_at desc, i.transaction_id desc" : "random";
     const rows = await database.query(
-      `select i.transaction_id, i.created_at, random() as random from interactions i
-       where ${conditions.join(" and ")} order by ${first} limit $${values.push(limit)}`,
+      `select i.*, random() as random from (${keys}) as i order by ${first} limit ${most}`,
       values,
       { forceCustomPlan: true },
     );

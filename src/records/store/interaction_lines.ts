@@ -165,20 +165,17 @@ class LinePage {
  * be truncated, since only a JSON parser can tell whether a truncated payload still is JSON. The
  * `|| ''` decompresses a payload once for all its uses.
  */
-function pageSql(line: string, { conditions, size, inlineBytes }: PageRows): string {
+function pageSql(line: string, { selected, inlineBytes }: PageRows): string {
   const key = "i.created_at::text, i.transaction_id";
   if (inlineBytes === undefined) {
-    return `select ${line}, ${key}, 0, null from interactions i where ${conditions}
-      order by i.created_at, i.transaction_id limit ${size}`;
+    return `select ${line}, ${key}, 0, null from (${selected}) as i
+      order by i.created_at, i.transaction_id`;
   }
   const whenNow = (text: string) =>
     `case when not i.payload_truncated and p.bytes <= ${inlineBytes} then p.${text} || '' end`;
   return `select case when p.is_later then null else ${line} end, ${key},
       case when p.is_later then p.bytes end, case when p.is_later then i.payload_truncated end
-    from (
-      select * from interactions i where ${conditions}
-      order by i.created_at, i.transaction_id limit ${size}
-    ) as i
+    from (${selected}) as i
     left join lateral (
       select p.bytes, i.payload_truncated or p.bytes > ${inlineBytes} as is_later,
         ${whenNow("request")} as request, ${whenNow("response")} as response

@@ -169,19 +169,22 @@ function pageSql(
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   addFilters(query, conditions, bind);
   const direction = query.order === "newest" ? "desc" : "asc";
-  const select = (more: readonly string[]) =>
+  const select = (more: readonly string[], firstBy = "") =>
     `select ${what} from interactions i
      where ${[...conditions, ...more].join(" and ")}
-     order by i.created_at ${direction}, i.transaction_id ${direction} limit ${limit}`;
+     order by ${firstBy} i.created_at ${direction}, i.transaction_id ${direction} limit ${limit}`;
   // One extra row shows whether there is another page.
   const limit = bind(query.limit + 1);
   if (!indexColumn) return { text: select([]), values };
   // The rows of each value come in the list's order; the rows of several values together would not.
   if (indexColumn.wanted.length > maxSelects) {
     const wanted = bind(indexColumn.wanted);
+    // A range and its order leave the planner no other index, which it would read for each value.
+    const column = `i.${indexColumn.column}`;
+    const ofValue = [`${column} between wanted.value and wanted.value`];
     return {
       text: `select i.* from unnest(${wanted}::text[]) as wanted(value) cross join lateral (
-          ${select([`i.${indexColumn.column} = wanted.value`])}
+          ${select(ofValue, `${column} ${direction},`)}
         ) as i order by created_at ${direction}, transaction_id ${direction} limit ${limit}`,
       values,
     };

@@ -5,12 +5,13 @@ import {
   type SqlRow,
   type SqlValue,
 } from "../../database/database.ts";
-import { interactionConditions } from "../filter_conditions.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 import { type Cell, exportedArrays, exportedCells, type ExportedRow } from "../exported_cells.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
+import { indexedFilters } from "./list_conditions.ts";
 import { allWindows, checksCalls, type Window, windowsOf } from "./list_windows.ts";
+import { selectCalls, type SelectedCalls, selectedCalls } from "./selected_calls.ts";
 
 /** Bytes of payloads that one query may return; a single row's payloads may exceed it. */
 export const heldBytes = 4 * 1024 * 1024;
@@ -81,9 +82,8 @@ export interface RowKey {
 
 /** Which rows a page has, as parts of a statement. */
 export interface PageRows {
-  conditions: string;
-  /** The number of rows. */
-  size: string;
+  /** Selects the rows of `interactions`, in order. */
+  selected: string;
   /** Payloads up to this many bytes come with their row; absent: the page has none at all. */
   inlineBytes?: string;
 }
@@ -123,20 +123,25 @@ export async function* readPages<Rows>(
   }
 }
 
-/** Filters without an index are checked on so many calls at a time, as in lists. */
+/**
+ * Filters without an index, or with several values, are checked on so many calls at a time, as in
+ * lists.
+ */
 async function* readWindows(
   database: Queryable,
   query: InteractionQuery,
 ): AsyncGenerator<Window<InteractionQuery>> {
-  if (checksCalls(query)) yield* windowsOf(database, query, allWindows(), noLockLimit);
-  else yield { query, isEmpty: false };
+  const hasSeveral = indexedFilters(query.filters).some(({ wanted }) => wanted.length > 1);
+  if (hasSeveral || checksCalls(query)) {
+    yield* windowsOf(database, query, allWindows(), noLockLimit);
+  } else yield { query, isEmpty: false };
 }
 
 function pageReader<Rows>(
   query: InteractionQuery,
   ask: (rows: PageRows, values: readonly SqlValue[]) => Promise<RowPage<Rows>>,
 ): (size: number, after?: RowKey) => Promise<RowPage<Rows>> {
-  const { conditions, values } = readConditions(query);
+  const { conditions, values, lookedUp } = readConditions(query);
   return (size, after) => {
     const bound = [...values];
     const bind = (value: SqlValue) => `$${bound.push(value)}`;
@@ -147,7 +152,9 @@ function pageReader<Rows>(
       // Redundant, but a condition on time alone lets the planner skip partitions.
       all.push(`i.created_at >= ${time}`);
     }
-    const rows: PageRows = { conditions: all.join(" and "), size: `${bind(size)}::bigint` };
+    const first = { direction: "asc", limit: `${bind(size)}::bigint` } as const;
+    const calls = { conditions: all, values: bound, lookedUp };
+    const rows: PageRows = { selected: selectCalls("i.*", calls, first) };
     if (!query.withoutPayloads) rows.inlineBytes = `${bind(inlineOf(size))}::bigint`;
     const page = ask(rows, bound);
     // A reader that stops early never awaits this page.
@@ -173,20 +180,16 @@ function sizeAfter({ count, payloadBytes }: RowPage<unknown>): number {
  * Selects a page of rows, then their payloads with one lookup for each. In a plain join the
  * planner, without statistics, scans all payloads for each page; `offset 0` prevents that.
  */
-function pageSql(selected: string, { conditions, size, inlineBytes }: PageRows): string {
+function pageSql(what: string, { selected, inlineBytes }: PageRows): string {
   const key = "i.created_at::text as row_time, i.transaction_id as row_id";
   if (inlineBytes === undefined) {
-    return `select ${selected}, ${key}, 0 as payload_bytes, null as request, null as response
-      from interactions i where ${conditions}
-      order by i.created_at, i.transaction_id limit ${size}`;
+    return `select ${what}, ${key}, 0 as payload_bytes, null as request, null as response
+      from (${selected}) as i order by i.created_at, i.transaction_id`;
   }
   const whenSmall = (text: string) => `case when p.bytes <= ${inlineBytes} then p.${text} end`;
-  return `select ${selected}, ${key}, coalesce(p.bytes, 0) as payload_bytes,
+  return `select ${what}, ${key}, coalesce(p.bytes, 0) as payload_bytes,
       ${whenSmall("request")} as request, ${whenSmall("response")} as response
-    from (
-      select * from interactions i where ${conditions}
-      order by i.created_at, i.transaction_id limit ${size}
-    ) as i
+    from (${selected}) as i
     left join lateral (
       select p.request, p.response, ${payloadBytesSql} as bytes
       from interaction_payloads p
@@ -207,10 +210,10 @@ export async function countInteractions(
   let count = 0;
   for await (const window of readWindows(database, query)) {
     if (window.isEmpty) continue;
-    const { conditions, values } = readConditions(window.query);
+    const calls = readConditions(window.query);
     const [row] = await database.query(
-      `select count(*) as rows from interactions i where ${conditions.join(" and ")}`,
-      values,
+      selectCalls("count(*) as rows", calls),
+      calls.values,
       { forceCustomPlan: true },
     );
     count += Number(row!.rows);
@@ -227,15 +230,16 @@ function ofPayload(expression: string): string {
     where p.transaction_id = i.transaction_id and p.created_at = i.created_at`;
 }
 
-function readConditions(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
-  const { conditions, values } = interactionConditions(query);
-  if (query.snapshot === undefined) return { conditions, values };
+function readConditions(query: InteractionQuery): SelectedCalls {
+  const selected = selectedCalls(query);
+  if (query.snapshot === undefined) return selected;
+  const { conditions, values } = selected;
   const was = snapshotConditions(query.snapshot, (value) => `$${values.push(value)}`);
   // Repricing updates a call's row but not its payloads, so these tell when it was written. If they
   // are gone, the call is old.
   const payloadsWere = `coalesce((${ofPayload(was.written("p"))}), true)`;
   conditions.push(`(${was.old("i.created_at")} or ${was.written("i")} or ${payloadsWere})`);
-  return { conditions, values };
+  return selected;
 }
 
 /** Sets the payloads of rows that came without them. */

@@ -77,11 +77,17 @@ export async function* windowsOf<Query extends WindowQuery>(
 ): AsyncGenerator<Window<Query>> {
   if (findsFew(query.filters)) return yield { query, isEmpty: false };
   const [bound, others] = query.order === "newest" ? ["start", "end"] : ["end", "start"];
-  let filters = indexedFilters(query.filters).filter(({ wanted }) => wanted.length <= maxLookUps);
+  const byIndex: readonly Checking[] = indexedFilters(query.filters).filter(({ wanted }) =>
+    wanted.length <= maxLookUps
+  );
+  let chosen = byIndex;
   let rest = query;
+  let nth = 0;
   for (const size of sizes) {
-    const { end, isEmpty, filter } = await checkSparsest(database, rest, size, filters, options);
-    if (filter) filters = [filter];
+    nth++;
+    if (nth % chosenAfter === 0 && hasSeveralValues(byIndex)) chosen = [...byIndex, undefined];
+    const { end, isEmpty, filter } = await checkFurthest(database, rest, size, chosen, options);
+    chosen = [filter];
     // The planner, without statistics of labels, may prefer the index of a frequent value.
     const window = { ...rest, ...(filter && { indexedBy: filter.column }) };
     if (end === undefined) return yield { query: window, isEmpty };
@@ -93,28 +99,40 @@ export async function* windowsOf<Query extends WindowQuery>(
   }
 }
 
+/** How a window's calls are checked: by the index of a filter, or undefined: in order of time. */
+type Checking = IndexedFilter | undefined;
+
+/**
+ * One of several values may be so frequent that some calls of each reach less far than all calls do.
+ * This is looked at again after so many windows, since values become frequent or rare.
+ */
+const chosenAfter = 4;
+
+function hasSeveralValues(filters: readonly Checking[]): boolean {
+  return filters.every((filter) => filter !== undefined && filter.wanted.length > 1);
+}
+
 interface Checked {
   /** None of the calls matches. */
   readonly isEmpty: boolean;
   /** The time at which they end (newest first: begin); undefined if there are no more. */
   readonly end?: Date;
   /** The filter whose index returned them. */
-  readonly filter?: IndexedFilter | undefined;
+  readonly filter?: Checking;
 }
 
-/** Checks the next calls by the index of each filter; returns the check that reached furthest. */
-async function checkSparsest(
+/** Checks the next calls by each index, or in order of time; returns the check that reached furthest. */
+async function checkFurthest(
   database: Queryable,
   query: WindowQuery,
   size: number,
-  filters: readonly IndexedFilter[],
+  [first, ...others]: readonly Checking[],
   options: QueryOptions,
 ): Promise<Checked> {
-  const [first, ...others] = filters;
   let furthest = await checkCalls(database, query, size, first, options);
-  for (const filter of others) {
+  for (const other of others) {
     if (furthest.end === undefined) break;
-    const checked = await checkCalls(database, query, size, filter, options);
+    const checked = await checkCalls(database, query, size, other, options);
     const isFurther = checked.end === undefined ||
       (query.order === "newest" ? checked.end < furthest.end : checked.end > furthest.end);
     if (isFurther) furthest = checked;
@@ -127,7 +145,7 @@ async function checkCalls(
   database: Queryable,
   query: WindowQuery,
   size: number,
-  filter: IndexedFilter | undefined,
+  filter: Checking,
   options: QueryOptions,
 ): Promise<Checked> {
   const { start, end, order, after } = query;
