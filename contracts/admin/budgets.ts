@@ -1,7 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
-import { accountId, accountIdFilter, accountIdInBody, createdAt, usdAmount } from "./fields.ts";
+import {
+  accountId,
+  accountIdFilter,
+  accountIdInBody,
+  createdAt,
+  longAdminPage,
+  pageOf,
+  usdAmount,
+} from "./fields.ts";
 
 const per = z.enum(["day", "month"]);
 const id = z.string().regex(/^[0-9a-f-]{36}$/, "expected the id of a budget").describe(
@@ -37,11 +45,8 @@ export const adminBudgetContracts = {
     ...ofAdministration("get", "/api/v1/admin/budgets", "listBudgets"),
     summary: "List budgets and what is spent",
     description: "With what is spent in the current day or month, UTC.",
-    query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({
-      data: z.array(budget).describe("The budgets, by account, scope and name."),
-    })
-      .openapi("BudgetList"),
+    query: z.strictObject({ account_id: accountIdFilter, ...longAdminPage }),
+    answer: pageOf(budget, "A page of budgets, by account, scope and name.").openapi("BudgetList"),
     errors: ["account_not_found"],
   }),
   setBudget: defineContract({

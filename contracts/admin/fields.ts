@@ -32,6 +32,17 @@ export const adminPage = {
   ),
 };
 
+/**
+ * The same of a list that had no pages at first: who reads one page has as many rows as a page may
+ * have.
+ */
+export const longAdminPage = {
+  ...adminPage,
+  limit: wholeNumber({ minimum: 1, maximum: 1000, default: 1000 }).default(1000).describe(
+    "Rows per page, 1 to 1,000. Default 1,000.",
+  ),
+};
+
 /** Returns the schema of a page of rows. */
 export function pageOf<Row extends z.ZodType>(row: Row, about: string) {
   return z.strictObject({

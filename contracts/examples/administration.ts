@@ -189,7 +189,7 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     params: { name: "assistant" },
     answers: { removed: { account_id: 1, name: "assistant", removed: true } },
   },
-  listBudgets: { answers: { list: { data: [budget] } } },
+  listBudgets: { answers: { list: { data: [budget], next_cursor: null } } },
   setBudget: {
     requests: {
       app: { on: "app:checkout", per: "month", usd: "100" },

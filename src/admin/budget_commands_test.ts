@@ -25,6 +25,7 @@ async function run(...argv: string[]) {
         });
       },
       change: () => Promise.resolve(undefined),
+      cursorOf: () => Promise.resolve(undefined),
       remove: (id) => Promise.resolve(id === "b1"),
       list: () => Promise.resolve([]),
       find: () => Promise.resolve(undefined),

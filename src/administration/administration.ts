@@ -74,6 +74,6 @@ export function idCursor(cursor: string | undefined): string | null {
   throw wrongCursor();
 }
 
-function wrongCursor(): OptionError {
+export function wrongCursor(): OptionError {
   return new OptionError("cursor", "expected `next_cursor` of the previous page");
 }

@@ -50,6 +50,9 @@ export interface StoredBudget extends Budget {
   spentNanos: bigint;
 }
 
+/** Where a budget is in lists. */
+export type BudgetCursor = Pick<Budget, "accountId" | "scope" | "per">;
+
 export type NewBudget = Omit<Budget, "id">;
 
 /**
@@ -83,6 +86,16 @@ export interface ChangedLimits {
   raised?: RaisedLimit | null | undefined;
 }
 
+export interface BudgetListQuery {
+  readonly accountId?: number;
+  readonly id?: string;
+  readonly now: Date;
+  /** Default: from the beginning. */
+  readonly after?: BudgetCursor;
+  /** Default: all. */
+  readonly limit?: number;
+}
+
 /** The store of budgets. Implemented in `src/budgets/store/budgets.ts`. */
 export interface BudgetStore {
   /**
@@ -113,7 +126,12 @@ export interface BudgetStore {
     options: { accountId?: number; audit?: (removed: Budget) => AuditNote },
   ): Promise<Budget | undefined>;
   /** Lists budgets by account, scope and name, with the sums of the periods at `now`. */
-  list(query: { accountId?: number; now: Date; id?: string }): Promise<StoredBudget[]>;
+  list(query: BudgetListQuery): Promise<StoredBudget[]>;
+  /**
+   * Returns the place of a budget. One that has just been removed has no name any more: its place is
+   * before all of its scope.
+   */
+  cursorOf(id: string): Promise<BudgetCursor | undefined>;
   /** Lists the budgets with the highest share of their limits spent. */
   fullest(now: Date, limit: number): Promise<StoredBudget[]>;
   /** Returns what changed at or after a time of the database's clock; for null, all that exist. */

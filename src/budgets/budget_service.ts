@@ -5,6 +5,7 @@ import { nanosToUsd } from "../base/money.ts";
 import { missingOption, OptionError } from "../shared/fault.ts";
 import {
   type Budget,
+  type BudgetCursor,
   budgetLimits,
   type BudgetRequest,
   type BudgetScope,
@@ -31,9 +32,15 @@ export interface BudgetService {
   /** Removes a budget. False where there is none of this id, or none of this account. */
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
   /**
-   * Lists the budgets of one account, or of all accounts, with their spend in the current period.
+   * Lists the budgets of one account, or of all accounts, with their spend in the current period;
+   * with a page, at most `limit` after a place.
    */
-  list(accountId?: number): Promise<StoredBudget[]>;
+  list(
+    accountId?: number,
+    page?: { after?: BudgetCursor | undefined; limit?: number },
+  ): Promise<StoredBudget[]>;
+  /** Returns where a budget, of an account or of any, is in lists; also one just removed. */
+  cursorOf(id: string, accountId?: number): Promise<BudgetCursor | undefined>;
   find(id: string, accountId?: number): Promise<StoredBudget | undefined>;
 }
 
@@ -100,7 +107,12 @@ export function createBudgetService(
       await changed();
       return removed !== undefined;
     },
-    list: (accountId) => store.list({ ...defined({ accountId }), now: clock.now() }),
+    list: (accountId, page = {}) =>
+      store.list({ ...defined({ accountId, ...page }), now: clock.now() }),
+    async cursorOf(id, accountId) {
+      const cursor = await store.cursorOf(id);
+      return cursor && (accountId ?? cursor.accountId) === cursor.accountId ? cursor : undefined;
+    },
     async find(id, accountId) {
       const [found] = await store.list({ id, ...defined({ accountId }), now: clock.now() });
       return found;

@@ -17,6 +17,8 @@ const columns = {
   refusals: ["account_id", "created_at"],
   audit_log: ["account_id", "at"],
   memberships: ["account_id", "created_at"],
+  invitations: ["account_id", "created_at"],
+  key_spend: ["day"],
 } as const;
 
 /**

@@ -57,6 +57,9 @@ export interface Invitation {
   expiresAt: Date;
 }
 
+/** The invitation after which a page of the list begins. */
+export type InvitationCursor = Pick<Invitation, "createdAt" | "id">;
+
 /** How long an invitation's link works. */
 export const invitationMs = 7 * 24 * 3_600_000;
 
@@ -92,7 +95,12 @@ export interface PeopleStore {
     page?: { after?: MembershipCursor | undefined; limit?: number },
   ): Promise<Membership[]>;
   findMember(accountId: number, personId: string): Promise<Membership | undefined>;
-  invitations(accountId: number, now: Date): Promise<Invitation[]>;
+  /** Lists open invitations, the earliest first; `limit` of them after `after`, or all. */
+  invitations(
+    accountId: number,
+    now: Date,
+    page?: { after?: InvitationCursor | undefined; limit?: number },
+  ): Promise<Invitation[]>;
   /** Invites an address, in place of an earlier invitation of the same address. */
   invite(
     accountId: number,

@@ -71,6 +71,24 @@ Deno.test("an invitation is shown once, is for its address, and ends when it is 
   assert.match((await owner.get(audit)).text, /invitation\.withdrawn/);
 });
 
+Deno.test("invitations are listed in pages, each once, and their file has all", async () => {
+  await using world = await startDashboard();
+  const owner = await world.owner();
+  for (let n = 0; n < 52; n++) {
+    await owner.submit(people, `${people}/invite`, { email: `p${n}@example.com`, role: "viewer" });
+  }
+  const listed = (text: string) => text.match(/invitations\/[^/"]+\/withdraw/g)?.length;
+  const { text: first } = await owner.get(people);
+  assert.equal(listed(first), 50);
+  const [, next] = /href="([^"]*invited_after=[^"]*)">\s*More invitations/.exec(first) ?? [];
+  const { text: second } = await owner.get(next!);
+  assert.equal(listed(second), 2);
+  assert.ok(!second.includes("More invitations"));
+  const { text: file } = await owner.get(`${people}/invitations/csv`);
+  const emails = new Set(file.match(/p\d+@example\.com/g));
+  assert.equal(emails.size, 52);
+});
+
 Deno.test("a viewer sees and changes nothing, and is out once removed", async () => {
   await using world = await startDashboard();
   const owner = await world.owner();

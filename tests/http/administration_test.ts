@@ -332,6 +332,41 @@ Deno.test("keys and accounts come in pages that join", async () => {
   assert.ok(ids.length >= 6 && new Set(ids).size === ids.length);
 });
 
+Deno.test("budgets come in pages, of which a program that removes what it lists misses none", async () => {
+  const { admin } = world();
+  const account_id = 2;
+  for (let n = 0; n < 5; n++) {
+    const body = { on: `user:page ${n}`, per: "day" as const, usd: "1", account_id };
+    await sdk.setBudget({ client: admin, body });
+  }
+  const list = async (query: { limit?: number; cursor?: string } = {}) =>
+    (await sdk.listBudgets({ client: admin, query: { account_id, ...query } })).data;
+  const whole = await list();
+  assert.equal(whole.next_cursor, null);
+  const names = whole.data.map(({ on }) => on);
+  assert.ok(names.length >= 5);
+  const joined: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await list({ limit: 2, ...(cursor ? { cursor } : {}) });
+    joined.push(...page.data.map(({ on }) => on));
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  assert.deepEqual(joined, names);
+  const removed: string[] = [];
+  do {
+    const page = await list({ limit: 2, ...(cursor ? { cursor } : {}) });
+    for (const { id, on } of page.data.filter(({ on }) => on.startsWith("user:page"))) {
+      await sdk.deleteBudget({ client: admin, path: { id } });
+      removed.push(on);
+    }
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  assert.deepEqual(removed, names.filter((on) => on.startsWith("user:page")));
+  const wrong = { account_id, cursor: crypto.randomUUID() };
+  await assert.rejects(sdk.listBudgets({ client: admin, query: wrong }), /cursor/);
+});
+
 Deno.test("webhook.test of the API arrives, signed with the secret that POST showed", async () => {
   const { service, admin } = world();
   const arrived = Promise.withResolvers<{ headers: http.IncomingHttpHeaders; body: string }>();

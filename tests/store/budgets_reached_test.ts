@@ -1,14 +1,20 @@
 import assert from "@std/assert";
-import type {
-  BudgetSpan,
-  ChangedLimits,
-  NewBudget,
-  RaisedLimit,
+import {
+  type BudgetSpan,
+  type ChangedLimits,
+  type NewBudget,
+  periodStart,
+  type RaisedLimit,
 } from "../../src/budgets/budget.ts";
 import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/budget_charges.ts";
-import { claimReached, createBudgetStore, findReached } from "../../src/budgets/store/budgets.ts";
+import {
+  claimReached,
+  createBudgetStore,
+  createReachedCheck,
+} from "../../src/budgets/store/budgets.ts";
 import { maxNanos } from "../../src/pricing/plausible.ts";
 import type { Database } from "../../src/database/database.ts";
+import { CountedReads } from "../support/counted_reads.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
 import { newAccount } from "./samples.ts";
@@ -43,7 +49,7 @@ async function spentBudget(
   /** The percentages and limits that are claimed at a time. */
   const claim = async (at: Date) => {
     const claimed: [number, bigint][] = [];
-    for (const period of await findReached(database, at, [accountId])) {
+    for (const period of await createReachedCheck(database)(at, [accountId])) {
       const reached = await database.transaction((tx) => claimReached(tx, at, period));
       for (const { percent, limitNanos } of reached) claimed.push([percent, limitNanos]);
     }
@@ -157,3 +163,40 @@ eachDatabase(
     assert.equal(left?.spentNanos, 60n, "what was known is written with the budget");
   },
 );
+
+eachDatabase("so many budgets are checked at once, and each of them in turn", async (database) => {
+  const accountId = await newAccount(database, crypto.randomUUID());
+  const others = await newAccount(database, crypto.randomUUID());
+  await fillSpent(database, accountId, 5);
+  await fillSpent(database, others, 4);
+  const check = createReachedCheck(database, 4);
+  const found: string[] = [];
+  // Nine budgets are three portions, then it begins again.
+  for (let look = 0; look < 6; look++) {
+    for (const { budgetId } of await check(noon, [accountId])) found.push(budgetId);
+  }
+  const { size } = new Set(found);
+  assert.deepEqual([found.length, size], [10, 5]);
+});
+
+eachDatabase("a look for reached budgets doesn't read all budgets", async (database) => {
+  const accountId = await newAccount(database, crypto.randomUUID());
+  await fillSpent(database, accountId, 5_000);
+  const counted = new CountedReads(database);
+  const check = createReachedCheck(counted.database, 100);
+  assert.equal((await check(noon, [accountId])).length, 100);
+  // Each once for the end of the portion, once to be read, and once for its period.
+  assert.ok(counted.rows > 0 && counted.rows <= 320, `${counted.rows} rows`);
+}, { fresh: true });
+
+/** Budgets of users, all of which are spent. */
+async function fillSpent(database: Database, accountId: number, count: number): Promise<void> {
+  await database.query(
+    `with made as (
+       insert into budgets (id, account_id, scope, name, per, limit_nanos)
+       select md5($1::bigint || ' ' || n), $1, 'user', n, 'day', 10
+       from generate_series(1, $2::int) as n returning id
+     ) insert into budget_periods (budget_id, starts_at, spent_nanos) select id, $3, 10 from made`,
+    [accountId, count, periodStart("day", noon)],
+  );
+}

@@ -5,6 +5,7 @@
 import assert from "@std/assert";
 import { end, idOf } from "../../bench/calls.ts";
 import { fillAccount } from "../../bench/dashboard.ts";
+import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import { createReadSpend } from "../../src/credit/store/spend.ts";
@@ -62,6 +63,7 @@ function storesOn(database: Database) {
     cohorts: createCohorts(database, analytics),
     refusals: createRefusalStore(database),
     audit: createAuditLog(database, () => new Date(end)),
+    budgets: createBudgetStore(database),
     people: createPeople(database, { now: () => new Date(end) }),
   };
 }
@@ -74,6 +76,14 @@ const dayOfCalls = Math.ceil(calls / 90) + 1;
 
 function filtered(filters: Record<string, string[]>): readonly [number, (on: Stores) => unknown] {
   return [page + dayOfCalls, ({ analytics }) => analytics.page({ ...list, filters })];
+}
+
+/** An export without payloads: a window looks up the calls of each user, then a page reads them. */
+function exported(user_id: string[]): readonly [number, (on: Stores) => unknown] {
+  return [2 * page + 2 * dayOfCalls, async ({ analytics }) => {
+    const query = { accountId, filters: { user_id }, withoutPayloads: true };
+    for await (const row of analytics.read(query)) assert.ok(user_id.includes(row.userId!));
+  }];
 }
 
 const onceMore = new Date(end - day).getUTCDate() === 1 ? 160 + dayOfCalls : 160;
@@ -94,6 +104,31 @@ async function fillMembers(database: Database, members: number): Promise<void> {
     [new Date(end), members, accountId],
   );
 }
+
+/** An invitation was made each minute, all of them in the last week. */
+async function fillInvitations(database: Database, invitations: number): Promise<void> {
+  await database.query(
+    `insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
+     select md5(n::text), $3, n || '@example.org', 'member', n, made, made + interval '7 days'
+     from generate_series(1, $2::int) as n,
+       lateral (select $1::timestamptz - n * interval '1 minute' as made) as at`,
+    [new Date(end), invitations, accountId],
+  );
+}
+
+/** Each user has a budget, and has spent some of it. */
+async function fillBudgets(database: Database, budgets: number): Promise<void> {
+  await database.query(
+    `with made as (
+       insert into budgets (id, account_id, scope, name, per, limit_nanos)
+       select md5(n::text), $2, 'user', 'user ' || n, 'day', 10 from generate_series(1, $1::int) as n
+       returning id
+     ) insert into budget_periods (budget_id, starts_at, spent_nanos) select id, $3, 1 from made`,
+    [budgets, accountId, new Date(end - day)],
+  );
+}
+
+const now = new Date(end - 1);
 
 const unused = ["a", "key 2b", "key 4b", "z"];
 /** Months with calls, and the next ones. */
@@ -169,6 +204,20 @@ const reads: Reads = {
     page + dayOfCalls,
     ({ analytics }) =>
       analytics.page({ ...list, limit: 1_000, filters: { user_id: many("user 7", 300) } }),
+  ],
+  "export by many users": exported(many("user 7", 300)),
+  "export by many unknown users": exported(many("nobody ", 300)),
+  "count by many users": [
+    2 * page + 2 * dayOfCalls,
+    ({ analytics }) => analytics.count({ accountId, filters: { user_id: many("user 7", 300) } }),
+  ],
+  "sample by many users": [
+    2 * page + 2 * dayOfCalls,
+    ({ analytics }) =>
+      analytics.sample({
+        ...{ accountId, order: "newest", limit: 20 },
+        filters: { user_id: many("user 7", 300) },
+      }),
   ],
   "a call": [4, ({ analytics }) => analytics.find(accountId, idOf(0), 1000)],
   "a session": [
@@ -249,6 +298,25 @@ const reads: Reads = {
         limit: 51,
       }),
   ],
+  "invitations": [page, ({ people }) => people.invitations(accountId, now, { limit: 51 })],
+  "invitations, page 30": [
+    page,
+    ({ people }) =>
+      people.invitations(accountId, now, {
+        after: { createdAt: new Date(end - 8_500 * 60_000), id: "8" },
+        limit: 51,
+      }),
+  ],
+  // Each with the sum of its period.
+  "budgets": [2 * page, ({ budgets }) => budgets.list({ accountId, now, limit: 51 })],
+  "budgets, page 30": [
+    2 * page,
+    ({ budgets }) => {
+      const after = { accountId, scope: { kind: "user", name: "user 5" }, per: "day" } as const;
+      return budgets.list({ accountId, now, after, limit: 51 });
+    },
+  ],
+  "a budget": [2, ({ budgets }) => budgets.list({ accountId, now, id: "no budget" })],
   "credit": [3 * 20 + 10, ({ history }) => history.latestOfEachKind(accountId, 20)],
   "file of credit, a page": [30, ({ history }) => history.latest(accountId, 20)],
   "balance and last grant, for webhooks": [3, ({ creditLevels }) => creditLevels([accountId])],
@@ -270,6 +338,8 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
     [accountId],
   );
   await fillMembers(database, 10_000);
+  await fillInvitations(database, 10_000);
+  await fillBudgets(database, 10_000);
   await database.query(
     `update interactions set app = 'app of two' where transaction_id in (
        select transaction_id from interactions where account_id = $1 and user_id = 'everybody'

@@ -13,7 +13,16 @@ export class CountedReads {
   readonly database: Database;
 
   constructor(database: Database) {
-    const query = async <Row extends SqlRow>(
+    this.database = {
+      ...database,
+      query: this.#counted(database),
+      transaction: (work) =>
+        database.transaction((tx) => work({ ...tx, query: this.#counted(tx) })),
+    };
+  }
+
+  #counted(database: Queryable): Queryable["query"] {
+    return async <Row extends SqlRow>(
       text: string,
       values: readonly SqlValue[] = [],
       options?: QueryOptions,
@@ -22,7 +31,6 @@ export class CountedReads {
       this.rows += await explained(database, text, values, options);
       return await database.query<Row>(text, values, options);
     };
-    this.database = { ...database, query };
   }
 
   async rowsOf(text: string, values: readonly SqlValue[]): Promise<number> {

@@ -5097,9 +5097,13 @@ export type RemovedVirtualModel = {
 
 export type BudgetList = {
     /**
-     * The budgets, by account, scope and name.
+     * A page of budgets, by account, scope and name.
      */
     data: Array<Budget>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
 export type Budget = {
@@ -11883,6 +11887,14 @@ export type ListBudgetsData = {
          * Only those of this account. Default: all accounts.
          */
         account_id?: number;
+        /**
+         * Rows per page, 1 to 1,000. Default 1,000.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page. Default: the first page.
+         */
+        cursor?: string;
     };
     url: '/api/v1/admin/budgets';
 };

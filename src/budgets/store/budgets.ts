@@ -5,6 +5,7 @@ import {
   type Budget,
   type BudgetChange,
   budgetLimits,
+  type BudgetListQuery,
   type BudgetPeriod,
   type BudgetScope,
   budgetScopeText,
@@ -74,12 +75,16 @@ export function createBudgetStore(database: Database): BudgetStore {
         return removed;
       }),
     list: (query) => list(database, query),
+    async cursorOf(id) {
+      const [row] = await database.query(`select ${columns} from budgets b where id = $1`, [id]);
+      return row && readBudget(row);
+    },
     fullest: (now, limit) =>
-      list(database, {
-        now,
-        order: "p.spent_nanos::numeric / greatest(b.limit_nanos, 1) desc",
-        limit,
-      }),
+      list(
+        database,
+        { now, limit },
+        "p.spent_nanos::numeric / greatest(b.limit_nanos, 1) desc",
+      ),
     changedSince: (since) => changedSince(database, since),
     sweep: (...limits) => database.transaction((tx) => sweep(tx, ...limits)),
     ...createBudgetLeases(database),
@@ -93,13 +98,16 @@ export function createBudgetStore(database: Database): BudgetStore {
 async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<void> {
   const removed = await tx.query(
     `select id from budgets where removed_at is not null
-       and changed_at < clock_timestamp() - make_interval(mins => $1::int)`,
+       and changed_at < now() - make_interval(mins => $1::int)`,
     [removedMinutes],
   );
   const ids = removed.map(({ id }) => String(id));
   const rows = await tx.query(
-    `select budget_id, starts_at from budget_periods
-     where starts_at < $2 or budget_id = any($1::text[])`,
+    `select budget_id, starts_at from budget_periods where budget_id = any($1::text[])
+     union (
+       select budget_id, starts_at from budget_periods where starts_at < $2
+       order by starts_at limit ${sweptPeriods}
+     )`,
     [ids, before],
   );
   const free = await lockPeriods(tx, rows.map(readPeriod), "skip locked");
@@ -112,6 +120,9 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
     [ids],
   );
 }
+
+/** The most periods that end a sweep: each is locked. */
+const sweptPeriods = 5_000;
 
 /** Inserts or replaces a budget and returns its row; undefined where the account has too many. */
 async function write(
@@ -204,20 +215,17 @@ async function addSpent(
 
 async function list(
   database: Queryable,
-  { accountId, now, id, order = "b.account_id, b.scope, b.name, b.per", limit }: {
-    accountId?: number;
-    now: Date;
-    id?: string;
-    order?: string;
-    limit?: number;
-  },
+  { accountId, now, id, after, limit }: BudgetListQuery,
+  order = "b.account_id, b.scope, b.name, b.per",
 ): Promise<StoredBudget[]> {
+  const beyond = after ? [after.accountId, after.scope.kind, after.scope.name, after.per] : [];
   const rows = await database.query(
     `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent
      from budgets b left join budget_periods p on p.budget_id = b.id
        and p.starts_at = case b.per when 'day' then $3::timestamptz else $4::timestamptz end
      where b.removed_at is null and ($1::bigint is null or b.account_id = $1::bigint)
        and ($2::text is null or b.id = $2::text)
+       ${after ? "and (b.account_id, b.scope, b.name, b.per) > ($6, $7, $8, $9)" : ""}
      order by ${order} nulls last limit $5::bigint`,
     [
       accountId ?? null,
@@ -225,7 +233,10 @@ async function list(
       periodStart("day", now),
       periodStart("month", now),
       limit ?? null,
+      ...beyond,
     ],
+    // A plan for any account, or any id, reads the budgets of all.
+    { forceCustomPlan: true },
   );
   return rows.map((row) => ({
     ...readBudget(row),
@@ -316,24 +327,56 @@ async function lowerNotified(tx: Queryable, budget: Budget, now: Date): Promise<
   );
 }
 
-/** Lists the periods of these accounts' budgets that have reached percentages not claimed yet. */
-export async function findReached(
+/** How many budgets one look checks: there may be ten thousand of each account. */
+const budgetsAtOnce = 2_000;
+
+/**
+ * Builds the function that lists the periods of these accounts' budgets that have reached
+ * percentages not claimed yet. If there are more budgets than it checks at once, the next call goes
+ * on from there, and then begins again.
+ */
+export function createReachedCheck(
   database: Queryable,
-  now: Date,
-  accountIds: readonly number[],
+  atOnce = budgetsAtOnce,
+): (now: Date, accountIds: readonly number[]) => Promise<BudgetPeriod[]> {
+  let after = "";
+  return async (now, accountIds) => {
+    const from = after;
+    const [last] = await database.query(
+      "select id from budgets where id > $1 order by id offset $2 limit 1",
+      [from, atOnce - 1],
+    );
+    after = String(last?.id ?? "");
+    return await findReached(database, { now, accountIds, from, atOnce });
+  };
+}
+
+async function findReached(
+  database: Queryable,
+  { now, accountIds, from, atOnce }: {
+    now: Date;
+    accountIds: readonly number[];
+    from: string;
+    atOnce: number;
+  },
 ): Promise<BudgetPeriod[]> {
   const before = new Date(now.getTime() - endedMs);
   const starts = (per: BudgetSpan) => [periodStart(per, now), periodStart(per, before)];
   const rows = await database.query(
     `select ${columns}, b.id as budget_id, p.starts_at, p.spent_nanos, p.notified_percent
-     from budget_periods p join budgets b on b.id = p.budget_id
-     where b.account_id = any($1::bigint[]) and b.removed_at is null and p.spent_nanos > 0
-       and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
-         else $3::timestamptz[] end)
-       and p.notified_percent < 100
-       and p.spent_nanos * 100::numeric >= least(b.limit_nanos, b.raised_nanos) * 80::numeric
+     from (select * from budgets where id > $4 order by id limit $5) as b
+     cross join lateral (
+       select * from budget_periods p
+       where p.budget_id = b.id and p.spent_nanos > 0 and p.notified_percent < 100
+         and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
+           else $3::timestamptz[] end)
+         and p.spent_nanos * 100::numeric >= least(b.limit_nanos, b.raised_nanos) * 80::numeric
+       offset 0
+     ) as p
+     where b.account_id = any($1::bigint[]) and b.removed_at is null
      order by p.budget_id, p.starts_at`,
-    [accountIds, starts("day"), starts("month")],
+    [accountIds, starts("day"), starts("month"), from, atOnce],
+    { forceCustomPlan: true },
   );
   return rows.filter((row) => reachedOf(row, readBudget(row), now).length > 0).map(readPeriod);
 }

@@ -1,5 +1,12 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
+import {
+  accountFilter,
+  accountOf,
+  administratorBy,
+  idCursor,
+  pageOf,
+  wrongCursor,
+} from "../../administration/administration.ts";
 import { changeBudget, noBudget, setBudget } from "../../administration/budget_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import { budgetJson } from "../../budgets/budget.ts";
@@ -19,9 +26,14 @@ export function adminBudgetRoutes(
   const { admin } = contracts;
   const by = administratorBy(deps.clock);
 
-  app.bind(admin.listBudgets, async ({ query: { account_id } }) => {
+  app.bind(admin.listBudgets, async ({ query: { account_id, limit, cursor } }) => {
     const owner = await accountFilter(accounts, account_id);
-    return { data: (await budgets.list(owner?.id)).map(budgetJson) };
+    const last = idCursor(cursor);
+    const after = last === null ? undefined : await budgets.cursorOf(last, owner?.id);
+    if (last !== null && !after) throw wrongCursor();
+    const rows = await budgets.list(owner?.id, { after, limit: limit + 1 });
+    const { page, next_cursor } = pageOf(rows, limit, ({ id }) => id);
+    return { data: page.map(budgetJson), next_cursor };
   });
 
   app.bind(admin.setBudget, async ({ caller, body }) => {

@@ -38,14 +38,7 @@ export function createPeople(database: Database, clock: Pick<Clock, "now">): Peo
       );
       return row && readMembership(row);
     },
-    async invitations(accountId, now) {
-      const rows = await database.query(
-        `select id, email, role, created_at, expires_at from invitations
-         where account_id = $1 and expires_at > $2 order by created_at, id`,
-        [accountId, now],
-      );
-      return rows.map(readInvitation);
-    },
+    invitations: (...args) => invitations(database, ...args),
     invite: (accountId, { id, email, role, tokenHash, createdAt, expiresAt }, audit) =>
       database.transaction(async (tx) => {
         await tx.query(
@@ -80,6 +73,22 @@ export function createPeople(database: Database, clock: Pick<Clock, "now">): Peo
     remove: (accountId, personId, audit, revoked) =>
       remove(changing, { accountId, personId }, audit, revoked),
   };
+}
+
+async function invitations(
+  database: Queryable,
+  ...[accountId, now, { after, limit } = {}]: Parameters<PeopleStore["invitations"]>
+): Promise<Invitation[]> {
+  const since = after ? [after.createdAt, after.id] : [];
+  const rows = await database.query(
+    `select id, email, role, created_at, expires_at from invitations
+     where account_id = $1 and expires_at > $2
+       ${after ? "and (created_at, id) > ($4, $5)" : ""}
+     order by created_at, id limit $3::int`,
+    [accountId, now, limit ?? null, ...since],
+    { forceCustomPlan: true },
+  );
+  return rows.map(readInvitation);
 }
 
 interface Changing {

@@ -1,6 +1,6 @@
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Secret } from "../../base/secret.ts";
-import { claimReached, findReached } from "../../budgets/store/budgets.ts";
+import { claimReached, createReachedCheck } from "../../budgets/store/budgets.ts";
 import { readCreditLevels } from "../../credit/store/credit_history.ts";
 import type { Database, Queryable, SqlRow, Transaction } from "../../database/database.ts";
 import { nanosToUsd } from "../../base/money.ts";
@@ -26,6 +26,7 @@ export function createWebhookStore(
   database: Database,
   { sealer, workerId }: { sealer: Sealer; workerId: string },
 ): WebhookStore {
+  const findReached = createReachedCheck(database);
   return {
     async add(id, hook, secret, audit) {
       const seal = await sealer.open();
@@ -77,7 +78,7 @@ export function createWebhookStore(
       }),
     list: (query) => list(database, query),
     enqueue: (event, webhookId) => enqueueEvents(database, [event], webhookId),
-    note: (now, down) => note(database, now, down),
+    note: (now, down) => note({ database, findReached }, now, down),
     ...createDeliveries(database, { sealer, workerId }),
   };
 }
@@ -136,7 +137,14 @@ async function list(
 /** How long an event waits for a row that another session has locked; then it is left for the next run. */
 const longestLockMs = 1_000;
 
-async function note(database: Database, now: Date, down: readonly string[]): Promise<void> {
+async function note(
+  { database, findReached }: {
+    database: Database;
+    findReached: ReturnType<typeof createReachedCheck>;
+  },
+  now: Date,
+  down: readonly string[],
+): Promise<void> {
   const rows = await database.query("select distinct account_id, events from webhooks", []);
   if (rows.length === 0) return;
   const wanting = (type: WebhookEventType) =>
@@ -151,7 +159,7 @@ async function note(database: Database, now: Date, down: readonly string[]): Pro
       await tx.query(`set local lock_timeout = ${longestLockMs}`);
       await one(tx);
     }).catch((thrown) => void failures.push(thrown));
-  for (const period of await findReached(database, now, wanting("budget.reached"))) {
+  for (const period of await findReached(now, wanting("budget.reached"))) {
     await store((tx) => noteBudget(tx, now, period));
   }
   if (wanting("credit.low").length > 0) {

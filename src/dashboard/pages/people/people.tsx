@@ -59,12 +59,15 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
       last_sign_in_at: ({ signedInAt }) => signedInAt,
     }, allPages(read));
   });
-  app.get(`${address}/invitations/csv`, "viewer", async (request) =>
-    csvFile("invitations", {
+  app.get(`${address}/invitations/csv`, "viewer", (request) => {
+    const read = (after: Invitation | undefined, limit: number) =>
+      ctx.people.invitations(request.accountId, request.now, { after, limit });
+    return csvFile("invitations", {
       email: ({ email }) => email,
       role: ({ role }) => role,
       ends_at: ({ expiresAt }) => expiresAt,
-    }, await ctx.people.invitations(request.accountId, request.now)));
+    }, allPages(read));
+  });
   app.post(`${address}/invite`, "owner", (form, request) => invite(ctx, form, request));
   app.post(`${address}/invitations/:id/withdraw`, "owner", async (_form, request) => {
     const email = await ctx.people.withdraw(
@@ -212,22 +215,30 @@ async function listPage(
 ) {
   const { accountId } = request;
   const cursor = readTimeCursor(request.query("after"));
-  const [found, invitations] = await Promise.all([
+  const invited = readTimeCursor(request.query("invited_after"));
+  const [found, open] = await Promise.all([
     ctx.people.list(accountId, {
       limit: pageRows + 1,
       after: cursor && { createdAt: cursor.at, person: { id: cursor.id } },
     }),
-    ctx.people.invitations(accountId, request.now),
+    ctx.people.invitations(accountId, request.now, {
+      limit: pageRows + 1,
+      after: invited && { createdAt: invited.at, id: invited.id },
+    }),
   ]);
   const members = found.slice(0, pageRows);
   const hasMore = found.length > pageRows;
+  const invitations = open.slice(0, pageRows);
+  const lastInvitation = open.length > pageRows ? invitations.at(-1) : undefined;
   // Owners may do everything: no key of theirs can do more.
   const others = members.filter(({ role }) => role !== "owner").map(({ person }) => person.id);
   const keys = request.may("owner") ? await keysOf(ctx, request, others) : [];
   return settingsPage(
     "people",
     request,
-    <PeopleBody {...{ members, hasMore, invitations, keys, request, refused }} />,
+    <PeopleBody
+      {...{ members, hasMore, invitations, lastInvitation, keys, request, refused }}
+    />,
   );
 }
 
@@ -236,6 +247,8 @@ interface Props {
   /** Whether there is a further page of members. */
   hasMore: boolean;
   invitations: readonly Invitation[];
+  /** The invitation after which there are more; undefined: these are all. */
+  lastInvitation: Invitation | undefined;
   /** The working keys of these members, for owners. */
   keys: readonly KeyRow[];
   request: PageRequest;
@@ -245,7 +258,9 @@ interface Props {
 
 const defaultRole: Role = "member";
 
-function PeopleBody({ members, hasMore, invitations, keys, request, refused }: Props) {
+function PeopleBody(
+  { members, hasMore, invitations, lastInvitation, keys, request, refused }: Props,
+) {
   const isOwner = request.may("owner");
   const last = hasMore ? members.at(-1) : undefined;
   const byMaker = Map.groupBy(keys, ({ madeBy }) => madeBy?.id);
@@ -293,6 +308,15 @@ function PeopleBody({ members, hasMore, invitations, keys, request, refused }: P
               <InvitationLine one={one} request={request} isOwner={isOwner} />
             ))}
           </Table>
+          {lastInvitation === undefined ? null : (
+            <LinkLine
+              href={`${address}?invited_after=${
+                timeCursor(lastInvitation.createdAt, lastInvitation.id)
+              }`}
+            >
+              More invitations
+            </LinkLine>
+          )}
         </>
       )}
       {isOwner ? <InviteForm csrf={request.csrf} refused={refused} /> : null}

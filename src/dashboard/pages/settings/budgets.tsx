@@ -29,7 +29,7 @@ import {
 } from "../../components.tsx";
 import { LimitBadge, shareSpent } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
-import { type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
 import { readAll, submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
@@ -53,8 +53,12 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/csv`,
     "viewer",
-    async ({ accountId, now }) =>
-      csvFile("budgets", columns(now), await ctx.budgets.list(accountId)),
+    ({ accountId, now }) =>
+      csvFile(
+        "budgets",
+        columns(now),
+        allPages((after, limit) => ctx.budgets.list(accountId, { after, limit })),
+      ),
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
   app.post(`${address}/new`, "owner", (form, request) => set(ctx, form, request));
@@ -114,10 +118,13 @@ function scopeOf(form: Form): BudgetScope {
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const all = await ctx.budgets.list(request.accountId);
-  const from = all.findIndex(({ id }) => id === request.query("after")) + 1;
-  const budgets = all.slice(from, from + pageRows);
-  const last = all.length > from + pageRows ? budgets.at(-1) : undefined;
+  const last = request.query("after");
+  const after = last === undefined
+    ? undefined
+    : await ctx.budgets.cursorOf(last, request.accountId);
+  const found = await ctx.budgets.list(request.accountId, { after, limit: pageRows + 1 });
+  const budgets = found.slice(0, pageRows);
+  const next = found.length > pageRows ? budgets.at(-1) : undefined;
   return settingsList("budgets", request, {
     lead:
       "The most that the account, an app or an end user may be charged per day or month (UTC). A call that could cost more than is left is refused.",
@@ -129,7 +136,7 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
     table: budgets.length === 0 ? null : (
       <>
         <BudgetTable budgets={budgets} request={request} />
-        {last && <LinkLine href={`${address}?after=${last.id}`}>More budgets</LinkLine>}
+        {next && <LinkLine href={`${address}?after=${next.id}`}>More budgets</LinkLine>}
       </>
     ),
   });
