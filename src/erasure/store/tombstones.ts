@@ -143,16 +143,21 @@ export async function noteRefunded(
 
 /** Forgets calls that were erased long ago: no process can still be about to write or refund them. */
 export async function sweepErased(database: Queryable): Promise<void> {
-  await database.query(
-    `with refunded as (
-       delete from refunded_calls
-       where refunded_at < clock_timestamp() - $1::integer * interval '1 day'
-     )
-     delete from erased_calls
-     where erased_at < clock_timestamp() - $1::integer * interval '1 day'`,
-    [erasedDays],
-  );
+  for (const [table, at] of [["refunded_calls", "refunded_at"], ["erased_calls", "erased_at"]]) {
+    for (;;) {
+      // In the order of an index. By `clock_timestamp()` all rows would be read.
+      const rows = await database.query(
+        `delete from ${table} where transaction_id = any(array(
+           select transaction_id from ${table} where ${at} < now() - $1::integer * interval '1 day'
+           order by ${at} limit ${sweepRows})) returning 1 as one`,
+        [erasedDays],
+      );
+      if (rows.length < sweepRows) break;
+    }
+  }
 }
+
+const sweepRows = 1000;
 
 function withoutResponse(row: SettledCall): SettledCall {
   if (!row.retained) return row;

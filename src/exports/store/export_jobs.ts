@@ -197,7 +197,7 @@ class ExportJobs implements ExportJobStore {
     await this.database.query(
       `delete from export_jobs where request_id = any(array(
          select request_id from export_jobs
-         where expires_at <= clock_timestamp() and not has_file for update skip locked))`,
+         where expires_at <= now() and not has_file for update skip locked))`,
       [],
     );
   }

@@ -75,7 +75,7 @@ export function createRefusalStore(database: Database): RefusalStore {
         for (;;) {
           const rows = await database.query(
             `delete from ${table} where ctid = any(array(
-               select ctid from ${table} where created_at < $1 limit ${sweepRows}
+               select ctid from ${table} where created_at < $1 order by created_at limit ${sweepRows}
                for update skip locked)) returning 1 as one`,
             [before],
           );

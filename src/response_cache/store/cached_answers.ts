@@ -95,10 +95,13 @@ const trimSql = `delete from cached_answers where key = any(array(
     for update skip locked
   )) returning key`;
 
-/** In small batches, so that nobody waits long for a row. */
+/**
+ * In small batches, so that nobody waits long for a row, in the order of an index. Not by
+ * `clock_timestamp()`, for which all rows would be read.
+ */
 const sweepSql = `delete from cached_answers where key in (
-    select key from cached_answers where until <= clock_timestamp()
-    limit $1 for update skip locked
+    select key from cached_answers where until <= now()
+    order by until limit $1 for update skip locked
   ) returning key`;
 
 function readAnswer(row: SqlRow): StoredCachedAnswer {

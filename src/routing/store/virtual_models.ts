@@ -56,7 +56,7 @@ export function createVirtualModelStore(database: Database): VirtualModelStore {
       await database.query(
         `delete from virtual_models where ctid = any(array(
            select ctid from virtual_models where definition is null
-             and updated_at < clock_timestamp() - make_interval(mins => $1::int)
+             and updated_at < now() - make_interval(mins => $1::int)
            for update skip locked))`,
         [minutes],
       );

@@ -133,16 +133,21 @@ export function createDeliveries(
       whenUnlocked(() => finish(database, workerId, delivery, attempted)),
     release: ({ id }) => release(id),
     async sweep(now) {
-      // Skips events that are being removed together with their webhook.
-      await database.query(
-        `delete from webhook_deliveries where id = any(array(
-           select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
-           for update skip locked))`,
-        [new Date(now.getTime() - keepMs)],
-      );
+      for (;;) {
+        // Skips events that are being removed together with their webhook.
+        const rows = await database.query(
+          `delete from webhook_deliveries where id = any(array(
+             select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
+             order by ends_at limit ${sweepRows} for update skip locked)) returning 1 as one`,
+          [new Date(now.getTime() - keepMs)],
+        );
+        if (rows.length < sweepRows) return;
+      }
     },
   };
 }
+
+const sweepRows = 1000;
 
 async function finish(
   database: Queryable,
