@@ -159,12 +159,8 @@ class Gate implements ByteGate, BodyGate {
     return account;
   }
 
-  /**
-   * Returns an account's share: a quarter of what the others left, which is a third of what then
-   * remains free.
-   */
   #limitOf(account: Account): number {
-    return (this.#capacity - this.#held + account.held) / 4;
+    return accountShare(this.#capacity, this.#held, account.held);
   }
 
   #fits(account: Account, body: Body, bytes: number): boolean {
@@ -305,6 +301,14 @@ class Gate implements ByteGate, BodyGate {
     account.resting += bytes;
     this.#resting += bytes;
   }
+}
+
+/**
+ * Returns how much an account may hold: a quarter of what the others left, which is a third of what
+ * then remains free.
+ */
+export function accountShare(capacity: number, allHeld: number, ownHeld: number): number {
+  return (capacity - allHeld + ownHeld) / 4;
 }
 
 /** Drops slow bodies until the account holds at most `heldBytes`, or has none left. */

@@ -1,6 +1,8 @@
+import { accountShare } from "./byte_gate.ts";
+
 /**
- * The memory for what streams are read ahead of their readers. An account may use a quarter of what
- * the others leave free, so the next one always finds some.
+ * The memory for what streams are read ahead of their readers. No account can take all of it:
+ * `accountShare`.
  */
 export class ReadAhead {
   readonly #capacityBytes: number;
@@ -38,7 +40,7 @@ export class ReadAhead {
     if (held > 0) this.#byAccount.set(accountId, held);
     else this.#byAccount.delete(accountId);
     this.#bytes += bytes;
-    return held < (this.#capacityBytes - this.#bytes + held) / 4;
+    return held < accountShare(this.#capacityBytes, this.#bytes, held);
   }
 }
 

@@ -4,10 +4,10 @@ import { openAnalytics, openDatabase } from "../database/open.ts";
 import { codeOf, readOnly } from "../database/postgres/faults.ts";
 import { claimProcessDir, readProcessId, workerDir, workerDirs } from "../database/data_dir.ts";
 import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
-import type { AnalyticsStore } from "../records/analytics_store.ts";
+import type { AnalyticsOptions, AnalyticsStore } from "../records/analytics_store.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
 import { type JournalStatus, readJournalStatus, sumOfJournals } from "../records/journal/status.ts";
-import { type AnalyticsOptions, createAnalyticsStore } from "../records/store/analytics_store.ts";
+import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 import {
   embeddedWriter,
   openWriteThread,

@@ -2,6 +2,7 @@ import type { ErasureScope, Tombstone } from "../erasure/tombstone.ts";
 import type { StoredMonth } from "../erasure/retention.ts";
 import type { VacuumReport, VacuumScope } from "../erasure/vacuum.ts";
 import type { Queryable } from "../database/database.ts";
+import type { FairReads } from "../database/fair_reads.ts";
 import type { Log } from "../base/log.ts";
 import type {
   BillingBasis,
@@ -21,6 +22,16 @@ import type { LabelRows } from "../usage/label_usage.ts";
 import type { UsageStore } from "../usage/usage_sums.ts";
 import type { Cell } from "./exported_cells.ts";
 import type { InteractionRepository } from "./interaction_repository.ts";
+
+/** What every kind of store is created with. */
+export interface AnalyticsOptions {
+  onDropped?: OnDropped;
+  /** Schedules reads of the main database, together with those of its other readers. */
+  mainReads?: FairReads;
+}
+
+/** Called with the ids of calls that were erased while in flight, and so are not written. */
+export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /**
  * The port to the store of interactions, their payloads, their media and the sums over them:

@@ -78,13 +78,13 @@ export async function requirePrice(
   throw new Fault("model_not_found", {
     param: "model",
     message: `model: no price is known for '${shownId(target).slice(0, 100)}'.${
-      whereInstead(deps, target, principal.account.id, at)
+      alternativeTo(deps, target, principal.account.id, at)
     }`,
   });
 }
 
 /** Says what to call in place of a model without a price. */
-function whereInstead(
+function alternativeTo(
   { prices, routes }: Pick<PriceDeps, "prices" | "routes">,
   target: ResolvedModel,
   accountId: number,

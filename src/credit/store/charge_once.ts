@@ -95,18 +95,18 @@ async function chargedElsewhere(tx: Queryable, rows: readonly SettledCall[]): Pr
     refund: refundOperation(transactionId),
   }));
   const found = await tx.query(
-    `with given as (
+    `with claims as (
        select * from json_to_recordset($1::text::json)
          as r(transaction_id text, key text, claim_id text, refund text)
      ), free as (
-       select g.transaction_id from given g join ledger_entries e on e.operation_id = g.refund
+       select c.transaction_id from claims c join ledger_entries e on e.operation_id = c.refund
        where not exists (select from ledger_entries s
-         where s.interaction_id = g.transaction_id and s.kind = 'settle')
+         where s.interaction_id = c.transaction_id and s.kind = 'settle')
      ), locked as (
-       select p.key, p.charged_claim, g.transaction_id, g.claim_id
-       from replays p join given g on g.key = p.key
-       where (p.claim_id = g.claim_id or g.claim_id = any(p.past_claims))
-         and g.transaction_id not in (select transaction_id from free)
+       select p.key, p.charged_claim, c.transaction_id, c.claim_id
+       from replays p join claims c on c.key = p.key
+       where (p.claim_id = c.claim_id or c.claim_id = any(p.past_claims))
+         and c.transaction_id not in (select transaction_id from free)
        order by p.key for update of p
      ), noted as (
        update replays p set charged_claim = l.claim_id from locked l

@@ -1,4 +1,5 @@
 import {
+  type AnalyticsOptions,
   type AnalyticsReads,
   type AnalyticsStore,
   type AnalyticsTransaction,
@@ -17,7 +18,7 @@ import { sweepErased } from "../../erasure/store/tombstones.ts";
 import { createLabelSums, createLabelSumWriter } from "../../usage/store/label_sums.ts";
 import { createUsageSums } from "../../usage/store/usage_sums.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
-import { createAnalyticsWriter, type OnDropped } from "./analytics_writer.ts";
+import { createAnalyticsWriter } from "./analytics_writer.ts";
 import {
   chargedSince,
   findCall,
@@ -52,12 +53,6 @@ import { createMedia } from "./media.ts";
 import { ensurePartitions, eraseBefore, partitionsInUse, partitionsUntil } from "./partitions.ts";
 import { clearCharge, readPricedCalls, writeCorrections } from "./repricing.ts";
 import { finishCorrections, noteCorrections } from "./unfinished_corrections.ts";
-
-export interface AnalyticsOptions {
-  onDropped?: OnDropped;
-  /** Schedules reads of the main database, together with those of its other readers. */
-  mainReads?: FairReads;
-}
 
 /**
  * Creates the store of interactions on PostgreSQL, server or embedded, in `database`. Stored

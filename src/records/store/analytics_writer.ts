@@ -1,13 +1,10 @@
-import type { AnalyticsStore } from "../analytics_store.ts";
+import type { AnalyticsStore, OnDropped } from "../analytics_store.ts";
 import type { Database, Transaction } from "../../database/database.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { codeOf, uniqueViolation } from "../../database/postgres/faults.ts";
 import type { InsertOptions, SettledCall } from "../../shared/interaction.ts";
 import { dropErased, writeCalls, writeRecords, type WrittenCalls } from "./interactions.ts";
 import { Partitions } from "./partitions.ts";
-
-/** Called with the ids of calls that were erased while in flight, and so are not written. */
-export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /** Writes records. Separate from the reads, so that the writing thread loads only this. */
 export type AnalyticsWriter = Pick<AnalyticsStore, "insert" | "insertPrepared">;

@@ -11,7 +11,7 @@ import {
 } from "../../database/postgres/faults.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { InsertOptions, InteractionStore, SettledCall } from "../../shared/interaction.ts";
-import type { OnDropped } from "./analytics_writer.ts";
+import type { OnDropped } from "../analytics_store.ts";
 import type { WriterQuestion } from "./postgres_writer.ts";
 import type { WritePart, WriteUrls, Written } from "./write_work.ts";
 
