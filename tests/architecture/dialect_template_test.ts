@@ -25,8 +25,8 @@ Deno.test("a file or an export that others have is missed", () => {
   assert.deepEqual(toy({ "usage.ts": undefined }), [
     `${root}/usage.ts: every dialect has this file`,
   ]);
-  assert.deepEqual(toy({ "media.ts": "export const mediaFields = [];" }), [
-    `${root}/media.ts: every dialect exports mustInline here`,
+  assert.deepEqual(toy({ "usage.ts": "export const readUsage = 0;" }), [
+    `${root}/usage.ts: every dialect exports writeUsage here`,
   ]);
   assert.deepEqual(toy({ "answer_decoder.ts": "export function decodeAnswers() {}" }), [
     `${root}/answer_decoder.ts: every dialect exports decodeAnswer here`,

@@ -1,6 +1,7 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
-import type { BodyAndText, Dialect } from "./dialect.ts";
+import type { Dialect } from "./dialect.ts";
+import type { BodyAndText } from "./json.ts";
 import { asRecord, isRecord } from "./json.ts";
 import { textWithoutTags } from "./tag_blocks.ts";
 

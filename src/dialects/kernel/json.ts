@@ -102,3 +102,9 @@ export function innerJson(text: string): unknown {
 }
 
 const beginsJson = /^\s*(?:[{["]|-?\d[\d.eE+-]*\s*$|true|false|null)/;
+
+/** A request as a JSON value and as text. */
+export interface BodyAndText {
+  body: unknown;
+  bodyText: string;
+}

@@ -1,4 +1,4 @@
-import type { Conversation, ListedItem } from "../../dialects/kernel/dialect.ts";
+import type { Conversation, ListedItem } from "../../dialects/kernel/conversation.ts";
 import { invalidValue } from "../../shared/fault.ts";
 
 /** Which of a stored answer's input items a caller asks for. */

@@ -7,9 +7,16 @@ import {
 } from "../../../base/json_text.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { writeJson } from "../../../base/write_json.ts";
-import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
+import type { Conversation } from "../../kernel/conversation.ts";
 import { invalidValue, missingField } from "../../../shared/fault.ts";
-import { asRecord, asString, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
+import {
+  asRecord,
+  asString,
+  type BodyAndText,
+  isRecord,
+  type JsonRecord,
+  recordsIn,
+} from "../../kernel/json.ts";
 
 /**
  * How the gateway continues a message thread (npm @anthropic-ai/sdk 1.12.0, `thread`). A thread

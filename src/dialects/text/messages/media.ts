@@ -4,8 +4,3 @@ import type { MediaField } from "../../kernel/media_field.ts";
 export const mediaFields: readonly MediaField[] = [
   { parent: "source", key: "data", mimeType: "media_type", where: ["type", "base64"] },
 ];
-
-/** Addresses are accepted for every kind of media. */
-export function mustInline(): boolean {
-  return false;
-}

@@ -5,7 +5,7 @@ import { encodeAnswer } from "./answer_encoder.ts";
 import { conversation } from "./conversation.ts";
 import { counting } from "./counting.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, mustInline } from "./media.ts";
+import { mediaFields } from "./media.ts";
 import { upstreamPath, withoutRefused } from "./models.ts";
 import { naming } from "./naming.ts";
 import { asksForSummary, decodeRequest } from "./request_decoder.ts";
@@ -31,7 +31,6 @@ export const messages: Dialect<"messages"> = {
   upstreamPath,
   promptFields: ["messages", "system"],
   mediaFields,
-  mustInline,
   callMembers: new Set(["input"]),
   resendRules: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   labelFields: ["metadata"],

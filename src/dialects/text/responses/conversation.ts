@@ -8,8 +8,8 @@ import {
 import type { Steps } from "../../../base/steps.ts";
 import { rewriteItems, writeJson, writeJsonPieces } from "../../../base/write_json.ts";
 import { missingField } from "../../../shared/fault.ts";
-import type { BodyAndText, Conversation } from "../../kernel/dialect.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { Conversation } from "../../kernel/conversation.ts";
+import { asString, type BodyAndText, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import {
   continueFrom,
   inputItems,

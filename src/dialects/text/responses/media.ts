@@ -8,8 +8,3 @@ export const mediaFields: readonly MediaField[] = [
   { parent: "input_audio", key: "data", audioFormat: "format" },
   { key: "result", where: ["type", "image_generation_call"] },
 ];
-
-/** Addresses are accepted for every kind of media. */
-export function mustInline(): boolean {
-  return false;
-}

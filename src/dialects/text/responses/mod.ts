@@ -11,7 +11,7 @@ import { socket } from "./socket.ts";
 import { asksForSummary } from "./conversation/summary.ts";
 import { stateless } from "./conversation/stateless.ts";
 import { hostedWork } from "./hosted.ts";
-import { mediaFields, mustInline } from "./media.ts";
+import { mediaFields } from "./media.ts";
 import { fitToModel, refusesReasoning, upstreamPath, withoutRefused } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
@@ -35,7 +35,6 @@ const create: Dialect<"responses"> = {
   upstreamPath,
   promptFields: ["input", "instructions"],
   mediaFields,
-  mustInline,
   resendRules: {
     modelInPath: false,
     streaming: ["stream", "stream_options"],

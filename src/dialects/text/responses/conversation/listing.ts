@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../../../base/hash.ts";
-import type { ListedItem } from "../../../kernel/dialect.ts";
+import type { ListedItem } from "../../../kernel/conversation.ts";
 import { asRecord, asString, type JsonRecord } from "../../../kernel/json.ts";
 
 /**
