@@ -104,8 +104,19 @@ ${followNpx}child.on("error", (error) => {
 });
 child.on("exit", (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 
+${ownCommand}
+${resolveLinks}function runtime() {
+  if (process.env.DENO) return process.env.DENO;
+  const require = createRequire(import.meta.url);
+  const folder = dirname(require.resolve("deno/package.json"));
+  const own = join(folder, process.platform === "win32" ? "deno.exe" : "deno");
+  return existsSync(own) ? own : require("deno/install_api.cjs").runInstall();
+}
+`;
+}
+
 /** As it was called, for the commands that it shows: npx notes what it was given. */
-function command() {
+const ownCommand = `function command() {
   if (process.env.npm_command !== "exec") return "demeter";
   try {
     const { _npx } = JSON.parse(readFileSync(join(home, "../../../package.json"), "utf8"));
@@ -117,16 +128,7 @@ function command() {
     return "npx demeter-gateway";
   }
 }
-
-${resolveLinks}function runtime() {
-  if (process.env.DENO) return process.env.DENO;
-  const require = createRequire(import.meta.url);
-  const folder = dirname(require.resolve("deno/package.json"));
-  const own = join(folder, process.platform === "win32" ? "deno.exe" : "deno");
-  return existsSync(own) ? own : require("deno/install_api.cjs").runInstall();
-}
 `;
-}
 
 /** Resolves the links of a path whose end may not exist yet; on Windows not even its drive. */
 const resolveLinks = `function real(path) {

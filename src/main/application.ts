@@ -157,12 +157,12 @@ export function createServices(
     ...{ dialects, ...access, ...recording, ...calling },
     ...{ registry: vendors.registry, apiKeys: stores.apiKeys },
   });
-  const watch = createWatch(core, { records, exports }, [
+  const monitoring = createMonitoring(core, { records, exports }, [
     ...[erasure.deletionGauges, work.background.backgroundGauges, telemetry.tracing.measures],
     ...[calling.keyPools.gauges, calling.targetHealth.measures],
     ...[webhooks.webhookSender.measures, calling.budgets.budgetGauges.measures],
   ]);
-  const { metrics } = watch;
+  const { metrics } = monitoring;
   const archivePrices = createPriceArchive(vendors.prices, stores.priceVersions);
   const refusals = createRefusals({ database, clock, log });
   const jobs = createJobRunner(
@@ -176,7 +176,7 @@ export function createServices(
   const services: Services = {
     ...{ config, version, clock, log, newId, readAhead },
     ...{ database, analyticsStore, dialects, stores, vendors, webhooks, archivePrices },
-    ...{ ...access, ...recording, ...calling, ...work, ...refusals, ...watch },
+    ...{ ...access, ...recording, ...calling, ...work, ...refusals, ...monitoring },
     cohorts: createCohorts(database, records.fairAnalytics),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
     ready: async () => {
@@ -395,7 +395,7 @@ function createWork(
 }
 
 /** Metrics, admission under load, and what observes the event loop and the journal. */
-function createWatch(
+function createMonitoring(
   { config, journal, clock, log, lines, telemetry }: Core,
   { records, exports }: Pick<Services, "records" | "exports">,
   gauges: readonly Measures[],
