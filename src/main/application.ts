@@ -37,6 +37,7 @@ import { createIdempotencyServices } from "../idempotency/wire.ts";
 import { createKeyCaches, type KeyCaches } from "../keys/wire.ts";
 import { operations } from "../media/operation_kinds.ts";
 import { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import { sweepSignIns } from "../people/store/sign_ins.ts";
 import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import type { AnalyticsStore } from "../records/analytics_store.ts";
@@ -416,6 +417,7 @@ function createHousekeeping(core: Core) {
   const retention = { retentionPayloadDays, retentionUsageDays, clock, log };
   return {
     sweepKeyCharges: async () => void await sweepKeyCharges(database, clock.now()),
+    sweepSignIns: () => sweepSignIns(database, clock.now()),
     eraseOldRecords: createRetentionJob({
       store: createRetention(database, analyticsStore),
       ...retention,

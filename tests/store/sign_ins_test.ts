@@ -5,7 +5,7 @@ import { type Admission, claimMs } from "../../src/people/sign_in.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createPeople } from "../../src/people/store/people.ts";
-import { createSignIns } from "../../src/people/store/sign_ins.ts";
+import { createSignIns, sweepSignIns } from "../../src/people/store/sign_ins.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startInTurn } from "../support/lock_queue.ts";
 
@@ -506,3 +506,55 @@ eachDatabase("who has not agreed joins nothing, and every link still works", asy
   assert.equal((await admit(identity("bob"), { claim: "claim" })).kind, "admitted");
   assert.equal(await signIns.offer(links, clock.now()), undefined);
 });
+
+eachDatabase(
+  "invitations and sign-ins that have ended are deleted with their addresses",
+  async (database) => {
+    const { first, clock, signIns, invite } = await setUp(database);
+    const rows = () =>
+      database.query(
+        `select email as left_over from invitations union all select state_hash from sign_in_states
+       order by 1`,
+      );
+    const begin = (stateHash: string) =>
+      signIns.begin({
+        ...{ stateHash, returnTo: "/", claimHash: null, invitationHash: null },
+        ...{ identity: identity("ann"), expiresAt: new Date(clock.now().getTime() + 1000) },
+      }, clock.now());
+    await database.query(
+      `insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
+     select n, $1, n || '@example.com', 'member', n, $2, $3 from generate_series(1, 1200) as n`,
+      [first.id, clock.now(), new Date(clock.now().getTime() + 1000)],
+    );
+    await begin("early");
+    clock.advance(1);
+    await invite(first.id, "late@example.com", "member", "late");
+    clock.advance(999);
+    await begin("late");
+    await sweepSignIns(database, clock.now());
+    assert.deepEqual(await rows(), [{ left_over: "late" }, { left_over: "late@example.com" }]);
+    clock.advance(1000);
+    await sweepSignIns(database, clock.now());
+    assert.deepEqual(await rows(), []);
+  },
+);
+
+onPostgres(
+  "an ended invitation that somebody holds is left to the next run",
+  async (database, open) => {
+    const { first, clock, invite } = await setUp(database);
+    await invite(first.id, "ann@example.com", "member", "a");
+    await invite(first.id, "ben@example.com", "member", "b");
+    clock.advance(1000);
+    const emails = async () =>
+      (await database.query("select email from invitations")).map(({ email }) => email);
+    const other = await open();
+    await other.transaction(async (tx) => {
+      await tx.query("select from invitations where email = 'ben@example.com' for update");
+      await sweepSignIns(database, clock.now());
+      assert.deepEqual(await emails(), ["ben@example.com"]);
+    });
+    await sweepSignIns(database, clock.now());
+    assert.deepEqual(await emails(), []);
+  },
+);

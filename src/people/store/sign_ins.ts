@@ -85,6 +85,22 @@ async function deleteExpired(database: Queryable, now: Date): Promise<void> {
   );
 }
 
+const sweptRows = 1000;
+
+/** Removes invitations and sign-ins that have ended: both have somebody's e-mail address. */
+export async function sweepSignIns(database: Queryable, now: Date): Promise<void> {
+  await deleteExpired(database, now);
+  for (;;) {
+    const rows = await database.query(
+      `delete from invitations where id = any(array(
+         select id from invitations where expires_at <= $1 limit ${sweptRows}
+         for update skip locked)) returning 1 as one`,
+      [now],
+    );
+    if (rows.length < sweptRows) return;
+  }
+}
+
 function readStart(row: SqlRow | undefined, now: Date): SignInStart | undefined {
   if (!row || (row.expires_at as Date) <= now) return undefined;
   return {
