@@ -94,7 +94,7 @@ export function membersAt(text: string, start: number): Members | undefined {
   return finish(membersAtSteps(text, start));
 }
 
-function* membersAtSteps(text: string, start: number): Steps<Members | undefined> {
+export function* membersAtSteps(text: string, start: number): Steps<Members | undefined> {
   const list = yield* listMembers(text, start);
   if (list === undefined) return undefined;
   const members = new Map<string, Member & { count: number }>();

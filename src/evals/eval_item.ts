@@ -18,6 +18,7 @@ import { askAgain } from "../dialects/kernel/ask_again.ts";
 import { decodeRecorded } from "../dialects/kernel/decode_recorded.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { inlineStoredMedia } from "../records/inline_stored_media.ts";
+import { lacksCredentials } from "../records/mask_credentials.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { askModel, type CallResult, type EvalCallDeps, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
@@ -166,6 +167,9 @@ function findBlocker(
   if (!dialect) return "not_a_conversation";
   if (stored.requestText === null) return "payload_erased";
   if (stored.payloadTruncated) return "payload_truncated";
+  if (lacksCredentials(stored.requestText, dialect.credentialFields)) {
+    return "credentials_not_recorded";
+  }
   const requiresAnswer = run.graders.every(requiresStoredAnswer);
   return requiresAnswer && !storedAnswer(stored, dialect) ? "no_stored_answer" : undefined;
 }

@@ -1,23 +1,34 @@
 import { ownText } from "../base/own_text.ts";
 import { finish, type Steps } from "../base/steps.ts";
+import type { CredentialField } from "../dialects/kernel/credential_field.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Media } from "../shared/media.ts";
 import { externalizeMediaSteps } from "./externalize_media.ts";
+import { maskCredentialsSteps } from "./mask_credentials.ts";
 
-/** How much of a payload is recorded, and which of its fields hold media. */
+/** How much of a payload is recorded, and which of its fields hold media or credentials. */
 export interface PayloadLimits {
   /** `PAYLOAD_MAX_BYTES`. */
   maxBytes: number;
   /** `MEDIA_INLINE_BYTES`. */
   inlineBytes: number;
   fields: readonly MediaField[];
+  credentials: readonly CredentialField[];
 }
 
 export function payloadLimits(
   { payloadMaxBytes, mediaInlineBytes }: { payloadMaxBytes: number; mediaInlineBytes: number },
-  { mediaFields }: { mediaFields: readonly MediaField[] },
+  { mediaFields, credentialFields = [] }: {
+    mediaFields: readonly MediaField[];
+    credentialFields?: readonly CredentialField[];
+  },
 ): PayloadLimits {
-  return { maxBytes: payloadMaxBytes, inlineBytes: mediaInlineBytes, fields: mediaFields };
+  return {
+    maxBytes: payloadMaxBytes,
+    inlineBytes: mediaInlineBytes,
+    fields: mediaFields,
+    credentials: credentialFields,
+  };
 }
 
 /** A payload that is ready for the journal and the store. */
@@ -42,16 +53,17 @@ export function capPayload(text: string, maxBytes: number): { text: string; trun
 const largeUnits = 256 * 1024;
 
 /**
- * Prepares a payload for journal and store. A large one gets its stored form at once; otherwise
- * megabytes of base64 would be copied for the journal, the queue and the store. Smaller payloads
- * have their media taken out when they are stored (`storePayloads`).
+ * Prepares a payload for journal and store: masks its credentials, and gives a large one its stored
+ * form at once; otherwise megabytes of base64 would be copied for the journal, the queue and the
+ * store. Smaller payloads have their media taken out when they are stored (`storePayloads`).
  */
 export function boundPayload(text: string, limits: PayloadLimits): BoundPayload {
   return finish(boundPayloadSteps(text, limits));
 }
 
-export function* boundPayloadSteps(text: string, limits: PayloadLimits): Steps<BoundPayload> {
-  const { maxBytes, inlineBytes, fields } = limits;
+export function* boundPayloadSteps(sent: string, limits: PayloadLimits): Steps<BoundPayload> {
+  const { maxBytes, inlineBytes, fields, credentials } = limits;
+  const text = yield* maskCredentialsSteps(sent, credentials);
   if (text.length <= largeUnits && text.length * 3 <= maxBytes) {
     return { text, truncated: false, media: [] };
   }

@@ -40,7 +40,7 @@ Deno.test("a cut payload holds nothing of the rest in memory", () => {
 });
 
 const fields: readonly MediaField[] = [{ parent: "image_url", key: "url" }];
-const limits = { maxBytes: 1_000_000, inlineBytes: 1000, fields };
+const limits = { maxBytes: 1_000_000, inlineBytes: 1000, fields, credentials: [] };
 const withMedia = (bytes: number) =>
   JSON.stringify({ content: [{ image_url: { url: "AAAA".repeat(bytes / 3) } }] });
 

@@ -6,7 +6,8 @@ import { responses } from "../dialects/text/responses/mod.ts";
 import { type Retainer, retainerOf } from "./conversation/conversation.ts";
 import { prepareAnswer } from "./prepared_answer.ts";
 
-const limits = { maxBytes: 1_000, inlineBytes: 1_000, fields: responses.mediaFields };
+const { mediaFields: fields, credentialFields: credentials } = responses;
+const limits = { maxBytes: 1_000, inlineBytes: 1_000, fields, credentials };
 
 /** Runs steps one by one, and counts them. */
 function countingStep() {

@@ -1,4 +1,5 @@
 import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
+import type { CredentialField } from "../dialects/kernel/credential_field.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
@@ -8,10 +9,12 @@ import type { Media } from "../shared/media.ts";
 import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Retainer } from "./conversation/conversation.ts";
 
-/** A wire format's name in records, and the fields of its payloads that hold media. */
+/** A wire format's name in records, and the fields of its payloads that are recorded differently. */
 export interface RecordedForm {
   readonly name: string;
   readonly mediaFields: readonly MediaField[];
+  /** Absent: there are none. */
+  readonly credentialFields?: readonly CredentialField[];
 }
 
 /** What a call's record holds of its request, and how the answer is recorded. */

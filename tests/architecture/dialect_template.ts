@@ -20,6 +20,7 @@ export const template: Readonly<Record<string, readonly string[]>> = {
   "splice.ts": ["readRequest", "spliceRequest"],
   "usage.ts": ["readUsage", "writeUsage"],
   "finish_reason.ts": ["readFinishReason"],
+  "credentials.ts": ["credentialFields"],
   "media.ts": ["mediaFields"],
   "models.ts": ["upstreamPath"],
   "hosted.ts": ["hostedWork"],

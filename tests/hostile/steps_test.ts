@@ -89,7 +89,8 @@ function longestSteps(text: string): Map<string, number> {
   longest.set("read", Math.round(ms));
   const changes = { model: "gpt-5-mini", askStreamUsage: true };
   drive("splice", chat.spliceRequest(text, facts, changes));
-  const limits = { maxBytes: 1_000_000, inlineBytes: 1_000, fields: chat.mediaFields };
+  const { mediaFields: fields, credentialFields: credentials } = chat;
+  const limits = { maxBytes: 1_000_000, inlineBytes: 1_000, fields, credentials };
   drive("payload", boundPayloadSteps(text, limits));
   drive("tokens", promptTokens(body));
   drive("bounds", boundInputTokens(text));

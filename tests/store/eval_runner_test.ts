@@ -422,7 +422,7 @@ eachWorld(
 eachWorld(
   "what can't be asked again is skipped with the reason, and costs nothing",
   async (world, database) => {
-    await world.store(7, (n) =>
+    await world.store(8, (n) =>
       [
         {},
         { payloadTruncated: true },
@@ -431,12 +431,13 @@ eachWorld(
         { requestText: '{"messages": 3}' },
         { status: "failed" as const, responseText: '{"error": {}}' },
         {},
+        { requestText: '{"messages": [], "tools": [{"type": "mcp", "authorization": "***"}]}' },
       ][n]!);
     const id = await world.create();
     await database.query("delete from interactions where transaction_id = 'txn-0006'");
     world.runner().wake();
     const run = await world.until(id, ended);
-    assert.deepEqual([run.counts.passed, run.counts.skipped, run.counts.done], [1, 6, 7]);
+    assert.deepEqual([run.counts.passed, run.counts.skipped, run.counts.done], [1, 7, 8]);
     assert.equal(world.calls.length, 1);
     const items = await database.query("select reason from eval_items order by position");
     assert.deepEqual(items.map(({ reason }) => reason), [
@@ -447,9 +448,10 @@ eachWorld(
       "request_not_repeatable",
       "no_stored_answer",
       "erased",
+      "credentials_not_recorded",
     ]);
     const results = await world.evals.results(world.accountId, id, { limit: 100 });
-    assert.equal(results.length, 6, "of an erased interaction nothing is drawn");
+    assert.equal(results.length, 7, "of an erased interaction nothing is drawn");
     assert.deepEqual(results.map(({ detail }) => detail).slice(1, 3), [
       "skipped: payload_truncated",
       "skipped: payload_erased",

@@ -9,7 +9,7 @@ import type { Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent, StartEvent } from "./canonical.ts";
 import type { HostedWork } from "./hosted.ts";
 import type { BodyAndText, JsonRecord } from "./json.ts";
-import type { MediaField } from "./media_field.ts";
+import type { RecordedFields } from "./recorded_fields.ts";
 import type { ToolDemand } from "./tool_demand.ts";
 import type { RefusedSettings, SupportedEfforts } from "./refused_settings.ts";
 import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
@@ -31,7 +31,7 @@ export interface Dialect<Name extends DialectName = DialectName>
  * Requests: how the gateway reads them and writes them for a vendor. A request may be large, so it
  * is changed and translated in steps; `finish` (`src/base/steps.ts`) runs all steps at once.
  */
-interface RequestCodec {
+interface RequestCodec extends RecordedFields {
   /** Returns what the gateway must know about a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
   /**
@@ -61,8 +61,6 @@ interface RequestCodec {
   upstreamPath(model: string, stream: boolean): string;
   /** Members of a request that hold what is said to the model. */
   readonly promptFields: readonly string[];
-  /** The fields of requests and answers that hold inline media. */
-  readonly mediaFields: readonly MediaField[];
   /** Whether this media's address is refused: it is fetched and sent as data. Absent: none is. */
   readonly mustInline?: (part: MediaPart, url: string) => boolean;
   readonly resendRules: ResendRules;

@@ -1,6 +1,7 @@
 import type { Dialect } from "../../kernel/dialect.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
+import { credentialFields } from "./credentials.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
@@ -29,6 +30,7 @@ export const chat: Dialect<"chat"> = {
   upstreamPath,
   promptFields: ["messages"],
   mediaFields,
+  credentialFields,
   mustInline,
   resendRules: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   labelFields: ["metadata", "safety_identifier", "user"],

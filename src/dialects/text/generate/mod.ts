@@ -3,6 +3,7 @@ import { ArrayReframer } from "./answer/framing.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { counting } from "./counting.ts";
+import { credentialFields } from "./credentials.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { callMembers } from "./answer/call_members.ts";
@@ -32,6 +33,7 @@ export const generate: Dialect<"generate"> = {
   upstreamPath,
   promptFields: ["contents", "systemInstruction", "system_instruction"],
   mediaFields,
+  credentialFields,
   mustInline,
   callMembers,
   resendRules: { modelInPath: true, streaming: [], drop: [], set: [] },

@@ -4,6 +4,7 @@ import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
 import { conversation } from "./conversation.ts";
 import { counting } from "./counting.ts";
+import { credentialFields } from "./credentials.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields } from "./media.ts";
 import { upstreamPath, withoutRefused } from "./models.ts";
@@ -31,6 +32,7 @@ export const messages: Dialect<"messages"> = {
   upstreamPath,
   promptFields: ["messages", "system"],
   mediaFields,
+  credentialFields,
   callMembers: new Set(["input"]),
   resendRules: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   labelFields: ["metadata"],

@@ -10,6 +10,7 @@ import { counting } from "./counting.ts";
 import { socket } from "./socket.ts";
 import { asksForSummary } from "./conversation/summary.ts";
 import { stateless } from "./conversation/stateless.ts";
+import { credentialFields } from "./credentials.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields } from "./media.ts";
 import { fitToModel, refusesReasoning, upstreamPath, withoutRefused } from "./models.ts";
@@ -35,6 +36,7 @@ const create: Dialect<"responses"> = {
   upstreamPath,
   promptFields: ["input", "instructions"],
   mediaFields,
+  credentialFields,
   resendRules: {
     modelInPath: false,
     streaming: ["stream", "stream_options"],

@@ -1,0 +1,88 @@
+import assert from "@std/assert";
+import { finish } from "../base/steps.ts";
+import { chat } from "../dialects/text/chat/mod.ts";
+import { generate } from "../dialects/text/generate/mod.ts";
+import { messages } from "../dialects/text/messages/mod.ts";
+import { responses } from "../dialects/text/responses/mod.ts";
+import type { CredentialField } from "../dialects/kernel/credential_field.ts";
+import { lacksCredentials, maskCredentialsSteps } from "./mask_credentials.ts";
+
+const masked = (text: string, fields: readonly CredentialField[]) =>
+  finish(maskCredentialsSteps(text, fields));
+
+/** Requests with `«…»` around what isn't recorded, and what stands there instead. */
+const requests: readonly [
+  name: string,
+  of: { credentialFields: readonly CredentialField[] },
+  string,
+][] = [
+  [
+    "an MCP tool",
+    responses,
+    `{"tools" : [{"type":"mcp","authorization":«"tok\\u0065n"»,"headers":{"A":«"b"»,"C":«7»}, "x":1.0},
+      {"type":"mcp","server_url":«"https://u:p@mcp.example.com:444/path?q=1"=>https://mcp.example.com:444/***»}]}`,
+  ],
+  [
+    "an added tool",
+    responses,
+    `{"input":["x",{"type":"additional_tools","tools":[{"authorization":«"t"»}]}]}`,
+  ],
+  [
+    "a container's secrets",
+    responses,
+    `{"tools":[{"type":"shell","environment":{"network_policy":{"domain_secrets":[
+      {"domain":"example.com","name":"KEY","value":«"s"»}]}}}]}`,
+  ],
+  ["a tool of a chat vendor", chat, `{"tools":[{"type":"mcp","authorization":«"t"»}]}`],
+  [
+    "an MCP server",
+    messages,
+    `{"mcp_servers":[{"url":«"https://mcp.example.com/s/secret"=>https://mcp.example.com/***»,
+      "authorization_token":«"t"»,"name":"n"},{"url":«"no address"»,"authorization_token":null}]}`,
+  ],
+  [
+    "an MCP server of Gemini",
+    generate,
+    `{"tools":[{"mcpServers":[{"streamableHttpTransport":{"headers":{"A":«"t"»}}}]},
+      {"mcp_servers":[{"streamable_http_transport":{"headers":{"A":«"t"»}}}]}]}`,
+  ],
+];
+
+for (const [name, { credentialFields: fields }, text] of requests) {
+  Deno.test(`the credentials of ${name} are masked, and nothing else`, () => {
+    const sent = text.replace(/«(.*?)(?:=>.*?)?»/g, "$1");
+    const recorded = text.replace(/«.*?(?:=>(.*?))?»/g, (_, left = "***") => `"${left}"`);
+    assert.notEqual(recorded, sent);
+    assert.equal(masked(sent, fields), recorded);
+    assert.equal(masked(recorded, fields), recorded, "masking is idempotent");
+    assert.deepEqual([sent, recorded].map((one) => lacksCredentials(one, fields)), [false, true]);
+  });
+}
+
+Deno.test("the same words elsewhere, and an address without a path, are recorded", () => {
+  const sent = JSON.stringify({
+    input: [{ role: "user", content: '"authorization": "***", "server_url"' }],
+    tools: [
+      { type: "function", name: "f", parameters: { properties: { authorization: {} } } },
+      { type: "mcp", server_url: "https://mcp.example.com", authorization: null },
+    ],
+    metadata: { authorization: "***", headers: { a: "b" } },
+  });
+  assert.equal(masked(sent, responses.credentialFields), sent);
+  assert.equal(lacksCredentials(sent, responses.credentialFields), false);
+});
+
+Deno.test("what isn't an object, or has other types there, stays", () => {
+  const { credentialFields: fields } = responses;
+  for (
+    const text of [
+      '"authorization"',
+      "[]",
+      '{"tools":"authorization"}',
+      '{"tools":{"authorization":1}}',
+      '{"input":"authorization","tools":[null,3,"headers",[],{"headers":"server_url"}]}',
+    ]
+  ) {
+    assert.equal(masked(text, fields), text, text);
+  }
+});

@@ -1,0 +1,115 @@
+/** Credentials inside of a request reach the vendor, and nothing that the gateway stores. */
+import assert from "@std/assert";
+import { filesWith } from "../support/files_with.ts";
+import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
+import { startTestService } from "../support/service.ts";
+
+const token = `token-of-another-service-${crypto.randomUUID()}`;
+const mcpTool = {
+  type: "mcp",
+  server_label: "notes",
+  server_url: `https://mcp.example.com/${token}/mcp`,
+  authorization: token,
+  headers: { "X-Key": token },
+};
+const says = { role: "user", content: "Hello." };
+
+interface Row {
+  path: string;
+  body: Readonly<Record<string, unknown>>;
+  recorded: Readonly<Record<string, unknown>>;
+}
+
+const rows: Readonly<Record<string, Row>> = {
+  chat: {
+    path: "/vendor-b/v1/chat/completions",
+    body: { model: "gpt-5-mini", messages: [says], tools: [mcpTool] },
+    recorded: { tools: [masked()] },
+  },
+  responses: {
+    path: "/vendor-b/v1/responses",
+    body: { model: "gpt-5-mini", input: "Hello.", tools: [mcpTool] },
+    recorded: { tools: [masked()] },
+  },
+  messages: {
+    path: "/vendor-c/v1/messages",
+    body: {
+      model: "claude-sonnet-4-6",
+      max_tokens: 10,
+      messages: [says],
+      mcp_servers: [
+        { type: "url", name: "notes", url: mcpTool.server_url, authorization_token: token },
+      ],
+    },
+    recorded: {
+      mcp_servers: [{
+        type: "url",
+        name: "notes",
+        url: "https://mcp.example.com/***",
+        authorization_token: "***",
+      }],
+    },
+  },
+  generate: {
+    path: "/vendor-d/v1/models/gemini-2.5-flash:generateContent",
+    body: {
+      contents: [{ role: "user", parts: [{ text: "Hello." }] }],
+      tools: [{
+        mcpServers: [{
+          name: "notes",
+          streamableHttpTransport: { url: mcpTool.server_url, headers: { "X-Key": token } },
+        }],
+      }],
+    },
+    recorded: {
+      tools: [{
+        mcpServers: [{
+          name: "notes",
+          streamableHttpTransport: {
+            url: "https://mcp.example.com/***",
+            headers: { "X-Key": "***" },
+          },
+        }],
+      }],
+    },
+  },
+};
+
+function masked() {
+  return {
+    ...mcpTool,
+    server_url: "https://mcp.example.com/***",
+    authorization: "***",
+    headers: { "X-Key": "***" },
+  };
+}
+
+/** Fails, as a vendor does whose MCP server can't be reached: the call is recorded even so. */
+const fails = (exchange: FakeExchange) =>
+  exchange.answer(400, {
+    error: { type: "invalid_request_error", message: "The server can't be reached.", code: 400 },
+  });
+
+Deno.test("the credentials of MCP servers reach the vendor, but no record, journal or log", async () => {
+  await using vendor = await startFakeVendor(fails);
+  await using service = await startTestService({
+    env: {
+      VENDOR_B_BASE_URL: `${vendor.url}/v1`,
+      VENDOR_C_BASE_URL: `${vendor.url}/v1`,
+      VENDOR_D_BASE_URL: `${vendor.url}/v1beta`,
+    },
+  });
+  const authorization = `Bearer ${service.key};sk-own-key`;
+  for (const [name, { path, body, recorded }] of Object.entries(rows)) {
+    const before = vendor.requests.length;
+    const answer = await service.post(path, body, { authorization });
+    await answer.text();
+    assert.ok(vendor.requests[before]?.body.includes(token), `${name}: ${answer.status}`);
+    const row = await service.row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual(row.request, { ...body, ...recorded }, name);
+  }
+  const files = await filesWith(service.dataDir, ["Hello."]);
+  assert.ok(files.some((path) => path.includes("journal")), "the journal has the calls");
+  assert.deepEqual(await filesWith(service.dataDir, [token]), []);
+  assert.deepEqual(service.log.filter((line) => line.includes(token)), []);
+});
