@@ -113,3 +113,38 @@ Deno.test("the credentials of MCP servers reach the vendor, but no record, journ
   assert.deepEqual(await filesWith(service.dataDir, [token]), []);
   assert.deepEqual(service.log.filter((line) => line.includes(token)), []);
 });
+
+Deno.test("a stored response doesn't have the credentials that its vendor repeats", async () => {
+  await using vendor = await startFakeVendor((exchange) =>
+    exchange.answer(200, {
+      id: "resp_1",
+      object: "response",
+      status: "completed",
+      created_at: 1,
+      model: "gpt-5-mini",
+      tools: JSON.parse(exchange.request.body).tools,
+      output: [{
+        type: "message",
+        id: "msg_1",
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: "Hello.", annotations: [] }],
+      }],
+      usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+    })
+  );
+  await using service = await startTestService({
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-b" },
+  });
+  const { path, body } = rows.responses!;
+  const answer = await service.post(path, { ...body, store: true });
+  const said = await answer.json();
+  assert.deepEqual(said.tools, [mcpTool]);
+  const stored = await (await service.fetch(`${path}/${said.id}`)).json();
+  assert.deepEqual(stored, { ...said, tools: [masked()] });
+  const row = await service.row(answer.headers.get("x-transaction-id"));
+  assert.deepEqual(row.response, { ...said, tools: [masked()] });
+  const more = { model: "gpt-5-mini", input: "And now?", previous_response_id: said.id };
+  const next = await service.post(path, more);
+  assert.equal(next.status, 200, await next.text());
+});

@@ -6,7 +6,9 @@ import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation } from "../../dialects/kernel/conversation.ts";
 import type { Dialect, RequestFacts } from "../../dialects/kernel/dialect.ts";
+import type { RecordedFields } from "../../dialects/kernel/recorded_fields.ts";
 import { textWithoutTags, withoutTags } from "../../dialects/kernel/tag_blocks.ts";
+import { maskCredentialsSteps } from "../../records/mask_credentials.ts";
 import { Fault, invalidValue } from "../../shared/fault.ts";
 import { refuseLongIdentifiers } from "../../shared/long_identifiers.ts";
 import type {
@@ -270,14 +272,19 @@ export function retainerOf(
   const { conversation } = dialect;
   if (isVendors || !conversation?.wantsStored(body)) return undefined;
   const itemsText = () => inputItemsText ?? finish(writeJson(conversation.inputItems(body)));
-  return (text) => retaining(conversation, text, { sources, itemsText });
+  const form = { conversation, credentialFields: dialect.credentialFields };
+  return (text) => retaining(form, text, { sources, itemsText });
 }
 
 function* retaining(
-  conversation: Conversation,
-  text: string,
+  { conversation, credentialFields }:
+    & { conversation: Conversation }
+    & Pick<RecordedFields, "credentialFields">,
+  sent: string,
   { sources, itemsText }: { sources: readonly string[]; itemsText: () => string | QuotedJson },
 ): Steps<StoredResponseFields | undefined> {
+  // Some vendors repeat the request's tools.
+  const text = yield* maskCredentialsSteps(sent, credentialFields);
   const answer = yield* parsingStored(text);
   const responseId = conversation.answerId(answer);
   if (responseId === undefined) return undefined;
