@@ -32,6 +32,16 @@ function outage(
   });
 }
 
+/** The sockets to the server that some process has open; a closed one has no inode. */
+function openSockets(server: TestPostgres): number {
+  const port = Number(new URL(server.url("postgres")).port).toString(16).toUpperCase();
+  const lines = Deno.readTextFileSync("/proc/net/tcp").split("\n").slice(1);
+  const fields = lines.map((line) => line.trim().split(/ +/));
+  return fields.filter(([, , remote, , , , , , , inode]) =>
+    remote?.endsWith(`:${port.padStart(4, "0")}`) && inode !== "0"
+  ).length;
+}
+
 const insert = (queryable: Queryable, x: number) =>
   queryable.query("insert into things values ($1)", [x]);
 
@@ -159,6 +169,29 @@ outage(
     await untilWell(database);
   },
   { connectMs: 500, answerMs: 500 },
+);
+
+outage(
+  "however long a server says nothing, attempts to reach it leave no sockets open",
+  async (database, server) => {
+    await server.freeze();
+    try {
+      for (let attempt = 0; attempt < 12; attempt++) {
+        assert.equal(await outcome(database.ping()), "store_unavailable");
+        // For a moment after a failed attempt, there are no further ones.
+        await new Promise((resolve) => setTimeout(resolve, 210));
+      }
+      const deadline = performance.now() + 30_000;
+      while (openSockets(server) > 5) {
+        assert.ok(performance.now() < deadline, `${openSockets(server)} sockets are open`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    } finally {
+      await server.thaw();
+    }
+    await untilWell(database);
+  },
+  { connectMs: 100, answerMs: 100 },
 );
 
 outage(

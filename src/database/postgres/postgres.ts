@@ -56,6 +56,9 @@ const maxReadConnections = 4;
  */
 const sentCharacters = 4 * 1024 * 1024;
 
+/** How long the socket of an ended session may take to tell the server. */
+const lastWordsMs = 1000;
+
 /**
  * Opens PostgreSQL at a URL. Connects once; further connections are opened as needed, and again after
  * an outage. Throws an Error of one line, without the password, if the server is unreachable or
@@ -175,6 +178,8 @@ class Session implements Connection {
   #isOpen = false;
   /** Number of ended sessions: the driver reconnects silently. */
   #ended = 0;
+  /** The one that the driver opened last; it has one at a time. */
+  #socket: Socket | undefined;
   /** Fails the current query. */
   #cut: ((fault: Fault) => void) | undefined;
   gone = false;
@@ -193,7 +198,7 @@ class Session implements Connection {
     const address = driverAddress(url);
     this.#sql = postgres(address.url, {
       ...driverOptions,
-      ...address.socketOption,
+      ...{ socket: (at: DriverAddress) => this.#socket = address.openSocket(at) },
       // `ready` has its own timeout.
       connect_timeout: 60 + timeouts.connectMs / 1000,
       onclose: () => {
@@ -368,6 +373,10 @@ class Session implements Connection {
   async end(timeoutMs: number): Promise<void> {
     this.gone = true;
     await this.#sql.end({ timeout: timeoutMs / 1000 });
+    // The driver leaves the socket to a server that doesn't answer for another minute: attempts to
+    // reach it would use up our descriptors, and its connections once it is back.
+    const socket = this.#socket;
+    socket?.setTimeout(lastWordsMs, () => socket.destroy());
   }
 }
 
@@ -464,11 +473,11 @@ export function openPostgresSocket({ host: [host], port: [port], path }: DriverA
 /** What the driver gets in place of a URL, whose IPv6 address it would cut off at the first colon. */
 function driverAddress(url: string) {
   const { hostname } = new URL(url);
-  if (!hostname.startsWith("[")) return { url, socketOption: { socket: openPostgresSocket } };
+  if (!hostname.startsWith("[")) return { url, openSocket: openPostgresSocket };
   const host = [hostname.slice(1, -1)];
-  const socket = (address: DriverAddress) => openPostgresSocket({ ...address, host });
+  const openSocket = (address: DriverAddress) => openPostgresSocket({ ...address, host });
   const named = Object.assign(new URL(url), { hostname: "localhost" });
-  return { url: named.href, socketOption: { socket } };
+  return { url: named.href, openSocket };
 }
 
 /** The address, as the driver has read it from the URL and the environment. */
