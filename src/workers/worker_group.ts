@@ -60,6 +60,9 @@ interface Seat {
 interface Running {
   readonly process: WorkerProcess;
   readonly channel: Channel;
+  /** Greets the person who started the program, once it is ready. */
+  readonly greets: boolean;
+  /** Also its successor's, where a signal ends it before it is ready. */
   readonly ready: PromiseWithResolvers<Ready>;
   readonly ended: PromiseWithResolvers<ExitStatus>;
   readonly beganMs: number;
@@ -99,8 +102,8 @@ export class WorkerGroup {
 
   /**
    * Starts worker 1, which migrates the database and creates what all workers need, then the
-   * others. Resolves with the address when all answer calls. Rejects with an Error if one ends, or
-   * the group is stopped, before that.
+   * others. Resolves with the address when all answer calls. Rejects with an Error if one fails, or
+   * the group is stopped, before that; one that a signal ends is started again.
    */
   async start(): Promise<string> {
     this.#superviseAll();
@@ -112,7 +115,7 @@ export class WorkerGroup {
     };
     const { address } = await readyIn(first!);
     await Promise.all(others.map(readyIn));
-    const lost = this.#seats.find(({ running }) => running === undefined);
+    const lost = this.#seats.find(({ running, cancelRestart }) => !running && !cancelRestart);
     if (lost) throw new Error(`worker ${lost.index} ended while the others started`);
     this.#isStarted = true;
     return address;
@@ -151,7 +154,7 @@ export class WorkerGroup {
     return this.#seats.flatMap(({ running }) => running ?? []);
   }
 
-  #spawn(seat: Seat, greets: boolean): Running {
+  #spawn(seat: Seat, greets: boolean, ready = Promise.withResolvers<Ready>()): Running {
     const { clock } = this.#deps;
     const channel = new Channel({
       send: (message) => process.send(message),
@@ -164,8 +167,7 @@ export class WorkerGroup {
     });
     const beganMs = clock.monotonicMs();
     const running: Running = {
-      ...{ process, channel, beganMs, lastMessageMs: undefined, isReady: false },
-      ready: Promise.withResolvers<Ready>(),
+      ...{ process, channel, greets, ready, beganMs, lastMessageMs: undefined, isReady: false },
       ended: Promise.withResolvers<ExitStatus>(),
     };
     running.ready.promise.catch(() => {});
@@ -177,24 +179,35 @@ export class WorkerGroup {
     seat.running = undefined;
     running.channel.close();
     this.#sums.ended(seat.index);
-    running.ready.reject(new Error(`worker ${seat.index} ended before it was ready`));
     running.ended.resolve(how);
-    if (this.#isStopping || !this.#isStarted) return;
+    // One that can't start ends with a code, and would again.
+    const hasFailed = !this.#isStarted && how.code !== 0 && how.signal === null;
+    if (this.#isStopping || hasFailed) {
+      running.ready.reject(new Error(`worker ${seat.index} ended before it was ready`));
+    } else this.#restart(seat, running, how);
+  }
+
+  #restart(seat: Seat, ended: Running, { code, signal }: ExitStatus): void {
     const { clock, log, setTimer } = this.#deps;
-    const inMs = seat.pauses.after(clock.monotonicMs() - running.beganMs);
-    const { code, signal } = how;
+    const inMs = seat.pauses.after(clock.monotonicMs() - ended.beganMs);
     log.warn("a worker ended; restarting it", {
-      ...{ worker: seat.index, pid: running.process.pid, code, signal, in_ms: inMs },
+      ...{ worker: seat.index, pid: ended.process.pid, code, signal, in_ms: inMs },
     });
-    seat.cancelRestart = setTimer(inMs, () => {
+    const cancel = setTimer(inMs, () => {
       seat.cancelRestart = undefined;
       this.#restarts++;
-      const { process, ready } = this.#spawn(seat, false);
-      ready.promise.then(
-        () => log.info("a worker is back", { worker: seat.index, pid: process.pid }),
-        () => {},
-      );
+      const { process, ready } = ended.isReady
+        ? this.#spawn(seat, false)
+        : this.#spawn(seat, ended.greets, ended.ready);
+      ready.promise.then(() => {
+        if (seat.running?.process !== process) return;
+        log.info("a worker is back", { worker: seat.index, pid: process.pid });
+      }, () => {});
     });
+    seat.cancelRestart = () => {
+      cancel();
+      ended.ready.reject(new Error("the workers are stopped"));
+    };
   }
 
   /**

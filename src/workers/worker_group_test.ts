@@ -135,6 +135,50 @@ Deno.test("a worker that ends while the others start fails the start too", async
   assert.equal(spawned.length, 2);
 });
 
+Deno.test("a worker that a signal ends during the start is started again, and the start goes on", async () => {
+  const { spawned, group, timers, lines } = setup(3);
+  const starting = group.start();
+  let isOver = false;
+  starting.finally(() => isOver = true).catch(() => {});
+  spawned[0]!.end(null, "SIGKILL");
+  timers.advance(100);
+  assert.deepEqual([spawned[1]!.index, spawned[1]!.greets], [1, true]);
+  spawned[1]!.ready();
+  await settle();
+  const [first, second, third] = spawned.slice(1);
+  assert.deepEqual([second!.index, third!.index], [2, 3]);
+  // Before it is ready, after that, and as somebody asked one worker to end.
+  second!.end(null, "SIGKILL");
+  third!.ready();
+  first!.end(0);
+  timers.advance(200);
+  assert.deepEqual(spawned.slice(4).map(({ index, greets }) => [index, greets]), [[2, false], [
+    1,
+    false,
+  ]]);
+  await settle();
+  assert.equal(isOver, false);
+  spawned[4]!.ready();
+  assert.equal(await starting, "http://127.0.0.1:1");
+  const count = (text: string) => lines.filter((line) => line.includes(text)).length;
+  assert.equal(count("a worker ended; restarting it"), 3);
+  // The first two; the third, which had been ready, is still on its way.
+  assert.equal(count("a worker is back"), 2);
+});
+
+Deno.test("a start is over when it's stopped while a worker waits to be started again", async () => {
+  for (const end of ["stop", "abort"] as const) {
+    const { spawned, group, timers } = setup(2);
+    const starting = group.start();
+    spawned[0]!.end(null, "SIGKILL");
+    const ending = group[end]();
+    await assert.rejects(starting, /the workers are stopped/);
+    await ending;
+    timers.advance(60_000);
+    assert.equal(spawned.length, 1);
+  }
+});
+
 Deno.test("an abort kills all and starts none again, of those that had ended before either", async () => {
   const { spawned, group, timers } = await started(3);
   spawned[2]!.end(1);
@@ -161,6 +205,7 @@ Deno.test("a worker that ends is started again in its place, after growing pause
   spawned[3]!.ready();
   await settle();
   assert.match(lines.at(-1)!, /a worker is back worker=2 pid=1003/);
+  assert.equal(lines.filter((line) => line.includes("a worker is back")).length, 1);
   assert.equal(spawned.filter(({ index }) => index === 1).length, 1, "the other one goes on");
   const stopping = group.stop();
   spawned[0]!.end(0);
