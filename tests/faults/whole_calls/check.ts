@@ -67,10 +67,11 @@ class Times {
     return this.#starts.find((each) => each.name === name);
   }
 
-  /** Whether any process was killed in this time, or a little later. */
+  /** Whether any process was killed in this time, or a little later, or paused at all. */
   killedIn(fromMs: number, toMs: number): boolean {
-    return this.#starts.some(({ killed, endMs }) =>
-      killed === true && endMs! >= fromMs - 100 && endMs! <= toMs + 500
+    return this.#starts.some(({ killed, endMs, pauses }) =>
+      (killed === true && endMs! >= fromMs - 100 && endMs! <= toMs + 500) ||
+      pauses.some((pause) => pause.toMs >= fromMs - 100 && pause.fromMs <= toMs + 500)
     );
   }
 
@@ -78,9 +79,14 @@ class Times {
     return this.of(name)?.killed === true;
   }
 
-  /** Whether the process was ending or gone, so that connections to it may fail. */
+  /** Whether the process was ending, gone or paused, so that connections to it may fail. */
   ending(name: string, atMs: number): boolean {
-    const end = this.of(name)?.endMs;
+    const start = this.of(name);
+    // A caller waits for a minute.
+    const isPaused = ({ fromMs, toMs }: { fromMs: number; toMs: number }) =>
+      fromMs <= atMs && toMs >= atMs - 60_000;
+    if (start?.pauses.some(isPaused)) return true;
+    const end = start?.endMs;
     return end !== undefined && atMs >= end - 60_000;
   }
 }
@@ -204,9 +210,14 @@ function checkVendor(ended: Ended, rows: readonly CallRow[], times: Times): stri
     if (erased) continue;
     if (sent.length > 0 && found.length === 0) say(`${sent.length} vendor requests, no row`);
     if (killed || unsure.some(({ status }) => status === "interrupted")) continue;
-    const unsent = found.filter(({ httpStatus }) => errand.background && httpStatus === 402).length;
+    // By the time that a background call begins, credit may be spent and its key revoked.
+    const unsent = found.filter(({ httpStatus, errorCode }) =>
+      errand.background && (httpStatus === 402 || errorCode === "invalid_api_key")
+    ).length;
     if (sent.length > recorded || sent.length < recorded - unsure.length - unsent) {
-      const ends = sent.map(({ sender }) => times.of(sender.replace("sk-secret-", "")));
+      const ends = sent.map(({ sender }) =>
+        times.of(sender.replace("sk-secret-", ""))
+      );
       const seen = `${show(found)} ${show(sent)} ${show(ends)}`;
       say(`${sent.length} vendor requests, ${recorded} recorded: ${seen}`);
     }

@@ -14,14 +14,18 @@ interface HistoryOptions {
   readonly seconds: number;
   /** Sessions of the database are ended at random moments. */
   readonly isCut: boolean;
+  /** Processes are also paused (SIGSTOP), longer than their leases and claims last. */
+  readonly isPaused: boolean;
   /** At the end, all calls are repriced by one table. */
   readonly isRepricedLast: boolean;
 }
 
 function optionsOf(seed: number): HistoryOptions {
   const kinds = ["postgres", "embedded", "split", "postgres", "split"] as const;
-  const isRepricedLast = seed % 3 === 0;
-  return { seed, kind: kinds[seed % 5]!, seconds: 30, isCut: seed % 5 > 2, isRepricedLast };
+  return {
+    ...{ seed, kind: kinds[seed % 5]!, seconds: 30, isCut: seed % 5 > 2 },
+    ...{ isPaused: seed % 3 === 1, isRepricedLast: seed % 3 === 0 },
+  };
 }
 
 interface Load {
@@ -102,14 +106,18 @@ async function follow(world: World, errand: Errand, random: Random, text: string
   }
 }
 
-/** Ends processes at random moments and starts them again. */
-async function disturb({ world, isOver }: Load, random: Random): Promise<string[]> {
+/** Ends processes at random moments and starts them again, or pauses them. */
+async function disturb({ world, options, isOver }: Load, random: Random): Promise<string[]> {
   const problems: string[] = [];
   while (!isOver()) {
     await pauseMs(800 + random.below(3_000));
     if (isOver()) break;
     const place = random.pick(world.places);
     if (!place.service) continue;
+    if (options.isPaused && random.chance(60)) {
+      await world.pause(place, random.pick([1_000, 7_000, 20_000, 40_000]));
+      continue;
+    }
     try {
       await world.end(place, random.chance(65) ? "SIGKILL" : "SIGTERM");
       if (random.chance(30)) await pauseMs(random.below(1500));
@@ -236,14 +244,15 @@ async function repriceAll(world: World, deeds: Deeds): Promise<void> {
   deeds.lastPrices = table;
 }
 
-function summaryOf({ world, errands, deeds, options: { seed, kind, isCut } }: Load): string {
+function summaryOf({ world, errands, deeds, options }: Load): string {
+  const { seed, kind, isCut, isPaused } = options;
   const attempts = errands.flatMap((errand) => errand.attempts.map((one) => ({ errand, one })));
   const statuses = Map.groupBy(attempts, ({ one }) => `${one.status ?? one.ended}`);
   const whole = attempts.filter(({ errand, one }) => isWhole(one, errand)).length;
   const list = (of: Iterable<readonly [string, unknown]>) =>
     [...of].map(([name, count]) => `${name}: ${count}`).join(", ");
-  return `seed ${seed}, ${kind}${
-    isCut ? " with sessions cut" : ""
+  return `seed ${seed}, ${kind}${isCut ? " with sessions cut" : ""}${
+    isPaused ? " with pauses" : ""
   }: ${attempts.length} requests, ` +
     `${world.vendors.requests.length} to vendors, ${whole} answered whole (${
       list([...statuses].map(([status, all]) => [status, all.length] as const))

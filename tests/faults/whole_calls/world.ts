@@ -37,6 +37,7 @@ export interface Place {
     atMs: number;
     /** The tables that the file of prices had while it started, one of which it has. */
     prices: readonly number[];
+    readonly pauses: { fromMs: number; toMs: number }[];
     endMs?: number;
     killed?: boolean;
   }[];
@@ -58,6 +59,8 @@ export interface World extends AsyncDisposable {
   start(place: Place): Promise<void>;
   /** Ends the process of a place: at once, or as an operator does. */
   end(place: Place, signal: "SIGKILL" | "SIGTERM"): Promise<void>;
+  /** Stops the process of a place, which then goes on as if nothing had happened. */
+  pause(place: Place, ms: number): Promise<void>;
   admin(...argv: string[]): Promise<unknown>;
   setPrices(index: number): Promise<void>;
 }
@@ -98,8 +101,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
       const env = { ...common, ...vendorsOf(vendors.url, name), DATA_DIR: place.dataDir };
       place.name = name;
       const pricesSince = prices.watch();
-      const started: Place["starts"][number] = { name, atMs: Date.now(), prices: [0, 1] };
-      place.starts.push(started);
+      const started = addStart(place, name);
       for (let left = 8; place.service === undefined; left--) {
         place.service = await startService({ env }).catch((thrown) => {
           // The database may have gone away.
@@ -110,6 +112,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
       started.prices = pricesSince();
     },
     end: endProcess,
+    pause: pauseProcess,
     async admin(...argv) {
       const place = world.running()[0];
       if (!place) throw new Error("no process runs");
@@ -190,6 +193,20 @@ async function endProcess(place: Place, signal: "SIGKILL" | "SIGTERM"): Promise<
   }
   Object.assign(place.starts.at(-1)!, { endMs: Date.now(), killed });
   place.logs.push({ name, text: service.output() });
+}
+
+function addStart({ starts }: Place, name: string): Place["starts"][number] {
+  const started = { name, atMs: Date.now(), prices: [0, 1], pauses: [] };
+  starts.push(started);
+  return started;
+}
+
+async function pauseProcess({ service, starts }: Place, ms: number): Promise<void> {
+  const fromMs = Date.now();
+  service?.kill("SIGSTOP");
+  await pauseMs(ms);
+  service?.kill("SIGCONT");
+  starts.at(-1)!.pauses.push({ fromMs, toMs: Date.now() });
 }
 
 async function setUp({ places, keys, admin }: World): Promise<void> {
