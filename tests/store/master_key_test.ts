@@ -50,6 +50,29 @@ eachDatabase("without MASTER_KEY one is made once, for its owner's eyes", async 
   assert.deepEqual([...Deno.readDirSync(path)].map(({ name }) => name), ["master.key"]);
 });
 
+eachDatabase(
+  "a start removes keys that a killed rotation has left, unless one may be running",
+  async (database) => {
+    const path = directory();
+    const { fingerprint } = (await start(database, path)).current();
+    const left = ["master.key.next", "master.key.next.0aZ9bY8c", "master.key.aaaabbbb"];
+    const other = ["master.key.old", "master.key.backup-of-may", "process-id"];
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+    for (const name of [...left, ...other]) {
+      await Deno.writeTextFile(`${path}/${name}`, newKey().reveal());
+      await Deno.utime(`${path}/${name}`, hoursAgo(0), hoursAgo(0));
+    }
+    const names = () => [...Deno.readDirSync(path)].map(({ name }) => name).sort();
+    await start(database, path);
+    assert.deepEqual(names(), ["master.key", ...left, ...other].sort());
+    for (const name of [...left, ...other]) {
+      await Deno.utime(`${path}/${name}`, hoursAgo(2), hoursAgo(2));
+    }
+    assert.equal((await start(database, path)).current().fingerprint, fingerprint);
+    assert.deepEqual(names(), ["master.key", ...other].sort());
+  },
+);
+
 eachDatabase("MASTER_KEY is taken as it is, and nothing is written", async (database) => {
   const [path, key] = [directory(), newKey()];
   const holder = await start(database, path, key);

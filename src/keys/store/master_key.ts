@@ -1,3 +1,4 @@
+import { systemClock } from "../../base/clock.ts";
 import { randomBase62 } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
@@ -51,8 +52,24 @@ export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
       wrongMasterKeyText(fromFile?.fingerprint === claimed ? "inFile" : source.source),
     );
   }
+  if (source.source === "file") await removeLeftovers(dataDir);
   return source;
 }
+
+/** What a rotation that was killed has left; one that runs beside this start is younger. */
+async function removeLeftovers(dataDir: string): Promise<void> {
+  const before = systemClock.now().getTime() - leftoverMs;
+  for await (const { name } of Deno.readDir(dataDir)) {
+    if (!leftoverName.test(name)) continue;
+    const path = `${dataDir}/${name}`;
+    // Another worker that starts may have removed it.
+    const { mtime } = await Deno.stat(path).catch(() => ({ mtime: null }));
+    if (mtime !== null && mtime.getTime() < before) await Deno.remove(path).catch(() => {});
+  }
+}
+
+/** Far longer than a rotation takes. */
+const leftoverMs = 60 * 60 * 1000;
 
 /**
  * Finds the master key for a command that runs beside the servers. Never makes one, as the servers
@@ -71,6 +88,8 @@ export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
 const fileName = "master.key";
 /** The file that a rotation is about to put in the place of `fileName`. */
 const nextName = "master.key.next";
+/** That file, and what `writeKeyFile` renames. */
+const leftoverName = /^master\.key(?:\.next|(?:\.next)?\.[0-9A-Za-z]{8})$/;
 
 async function sourceOf(
   configured: Secret | undefined,
