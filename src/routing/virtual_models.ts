@@ -15,6 +15,8 @@ import {
 /** The audit log's entry; a function gets the definition that was set. */
 type VirtualModelAudit = NonNullable<Parameters<VirtualModelStore["set"]>[3]>;
 
+type ChangedFields = Readonly<Record<string, unknown>>;
+
 /** Virtual models as operators and an account's people manage them. */
 export interface VirtualModels {
   /**
@@ -35,13 +37,14 @@ export interface VirtualModels {
     audit: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /**
-   * Replaces the fields that `fields` has; null removes `stick_by`. Throws `OptionError`, and
-   * `Fault("model_not_found")` where the account has none of this name.
+   * Replaces the fields that `fields` has; null removes `stick_by`. A function gets the existing
+   * definition, and no other change comes between; if it throws, nothing changes. Throws
+   * `OptionError`, and `Fault("model_not_found")` where the account has none of this name.
    */
   change(
     accountId: number,
     name: string,
-    fields: Readonly<Record<string, unknown>>,
+    fields: ChangedFields | ((existing: VirtualModelDefinition) => ChangedFields),
     audit: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
   /** False where the account has none of this name. */
@@ -94,7 +97,8 @@ export function createVirtualModels(
     change: async (accountId, name, fields, audit) =>
       await write(accountId, name, (existing) => {
         if (!existing) throw noVirtualModel(name);
-        const { stick_by: stickBy, ...json } = { ...virtualModelJson(existing), ...fields };
+        const changed = typeof fields === "function" ? fields(existing) : fields;
+        const { stick_by: stickBy, ...json } = { ...virtualModelJson(existing), ...changed };
         return readVirtualModel(stickBy === null ? json : { ...json, stick_by: stickBy }, models);
       }, audit),
     async remove(accountId, name, audit) {

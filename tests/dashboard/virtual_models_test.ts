@@ -77,9 +77,10 @@ Deno.test("an owner makes, changes and removes one without a script, and calls g
   const form = (await owner.get(change)).text;
   assert.match(form, />gpt-4\.1 9\nclaude-sonnet-4-6 1<\/textarea>/);
   assert.match(form, /<option value="session" selected>/);
-  assert.equal((await owner.submit(change, change, { targets: "no-such-model" })).status, 400);
-  const changed = await owner.submit(change, change, {
-    ...{ targets: "grok-4.3", fallbacks: "", stick_by: "" },
+  const unknown = await owner.post(change, { ...hiddenIn(form), targets: "no-such-model" });
+  assert.match(unknown.text, /id="targets-error">Line 1: /);
+  const changed = await owner.post(change, {
+    ...{ ...hiddenIn(unknown.text), targets: "grok-4.3", fallbacks: "", stick_by: "" },
   });
   assert.equal(changed.location, models);
   assert.deepEqual(await called("fast:1"), [200, "grok-4.3"]);
@@ -98,6 +99,13 @@ Deno.test("an owner makes, changes and removes one without a script, and calls g
   assert.equal(audit.match(/virtual_model\.removed/g)?.length, 1);
   assert.match(audit, /gpt-4\.1, claude-sonnet-4-6/);
 });
+
+/** The main form's hidden fields, as a browser sends them. */
+function hiddenIn(text: string): Record<string, string> {
+  const form = text.slice(text.indexOf('class="form"'));
+  const fields = form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g);
+  return Object.fromEntries(Array.from(fields, ([, name, value]) => [name!, value!]));
+}
 
 const wrong: [string, Record<string, string>, string, RegExp][] = [
   ["no name", { name: "", targets: "gpt-4.1" }, "name", /is not a name/],
@@ -156,6 +164,29 @@ Deno.test("a name that is there already is not made over again", async () => {
   assert.equal(again.status, 400);
   assert.match(again.text, /A virtual model of this name already exists/);
   assert.deepEqual(await called("twice"), [200, "gpt-4.1"]);
+});
+
+Deno.test("of two owners who change one at a time, the second sees what the first saved", async () => {
+  const owner = await world().owner();
+  const change = `${models}/change?name=both`;
+  await owner.submit(`${models}/new`, `${models}/new`, { name: "both", targets: "gpt-4.1" });
+  const opened = hiddenIn((await owner.get(change)).text);
+  const first = { targets: "grok-4.3 3", fallbacks: "gpt-4.1", stick_by: "user" };
+  assert.equal((await owner.post(change, { ...opened, ...first })).location, models);
+
+  const second = { targets: "claude-sonnet-4-6", fallbacks: "", stick_by: "" };
+  const refused = await owner.post(change, { ...opened, ...second });
+  assert.equal(refused.status, 400);
+  assert.match(
+    refused.text,
+    /role="alert">Nothing is saved: .* targets: grok-4\.3 3; fallbacks: gpt-4\.1; same target for: End user\. Save again to replace that\.</,
+  );
+  assert.match(refused.text, />claude-sonnet-4-6<\/textarea>/);
+  assert.deepEqual(await called("both"), [200, "grok-4.3"]);
+
+  const again = await owner.post(change, { ...hiddenIn(refused.text), ...second });
+  assert.equal(again.location, models);
+  assert.deepEqual(await called("both"), [200, "claude-sonnet-4-6"]);
 });
 
 Deno.test("viewers and members see them and change nothing; another account's are not there", async () => {

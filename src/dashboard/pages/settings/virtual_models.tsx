@@ -1,9 +1,11 @@
 import {
   checkVirtualName,
   type VirtualModelDefinition,
+  virtualModelJson,
   virtualModelLimits,
 } from "../../../routing/virtual_model.ts";
-import { OptionError } from "../../../shared/fault.ts";
+import { sha256Hex } from "../../../base/hash.ts";
+import { Fault, OptionError } from "../../../shared/fault.ts";
 import {
   orNotFound,
   type Outcome,
@@ -81,26 +83,47 @@ async function set(
   changed?: string,
 ): Promise<Outcome> {
   const name = changed ?? form.text("name");
-  const { accountId } = request;
+  const values = form.values();
   const json = requestOf(form);
   try {
-    if (
-      changed === undefined &&
-      (await ctx.virtualModels.list(accountId)).some((one) => one.name === name)
-    ) {
-      throw new OptionError("name", "a virtual model of this name already exists");
-    }
     const shown = json.targets.map((one) => typeof one === "string" ? one : one.model).join(", ");
     const note = request.note("virtual_model.set", name, shown);
-    await ctx.virtualModels.set(accountId, name, json, note);
+    if (changed === undefined) {
+      await ctx.virtualModels.create(request.accountId, name, json, note);
+    } else {
+      await ctx.virtualModels.change(request.accountId, name, (existing) => {
+        const isStale = values.version?.[0] !== versionOf(existing);
+        values.version = [versionOf(existing)];
+        if (isStale) throw new OptionError("", changedMeanwhile(existing));
+        return { stick_by: null, ...json };
+      }, note);
+    }
   } catch (thrown) {
-    if (!(thrown instanceof OptionError)) throw thrown;
-    const fieldErrors = { ...invalidName(name, form), ...fieldErrorsOf(thrown, form) };
-    const shown = { values: form.values(), fieldErrors };
-    return { ...formPage(ctx, request, shown, changed), status: 400 };
+    const isTaken = thrown instanceof Fault && thrown.code === "already_exists";
+    if (!isTaken && !(thrown instanceof OptionError)) throw thrown;
+    const fieldErrors = thrown instanceof OptionError
+      ? { ...invalidName(name, form), ...fieldErrorsOf(thrown, form) }
+      : { name: "A virtual model of this name already exists." };
+    return { ...formPage(ctx, request, { values, fieldErrors }, changed), status: 400 };
   }
   const text = `Calls to ${name} go to its targets from now on.`;
   return { to: address, notice: { kind: "done", text } };
+}
+
+/** Identifies what a form showed, so that it replaces nothing that was saved since. */
+function versionOf(definition: VirtualModelDefinition): string {
+  return sha256Hex(JSON.stringify(virtualModelJson(definition)));
+}
+
+function changedMeanwhile({ targets, fallbacks, stickBy }: VirtualModelDefinition): string {
+  const now = [
+    `targets: ${targets.map(({ model, weight }) => `${model} ${weight}`).join(", ")}`,
+    `fallbacks: ${fallbacks.length === 0 ? "none" : fallbacks.join(", ")}`,
+    `same target for: ${stickBy ? stickNames.get(stickBy) : "none"}`,
+  ];
+  return `Nothing is saved: this virtual model was changed after you opened the page. It has ${
+    now.join("; ")
+  }. Save again to replace that`;
 }
 
 /** Returns the error of an invalid name, which is checked last. */
@@ -137,11 +160,13 @@ function fieldErrorsOf({ field, problem }: OptionError, form: Form): FieldErrors
   return { [list]: `Line ${line}: ${text}` };
 }
 
-function valuesOf({ targets, fallbacks, stickBy }: VirtualModelDefinition): Shown["values"] {
+function valuesOf(definition: VirtualModelDefinition): Shown["values"] {
+  const { targets, fallbacks, stickBy } = definition;
   return {
     targets: [targets.map(({ model, weight }) => `${model} ${weight}`).join("\n")],
     fallbacks: [fallbacks.join("\n")],
     stick_by: [stickBy ?? ""],
+    version: [versionOf(definition)],
   };
 }
 
@@ -284,9 +309,12 @@ function formPage(
             />
           )
           : (
-            <h2>
-              <code>{changed}</code>
-            </h2>
+            <>
+              <h2>
+                <code>{changed}</code>
+              </h2>
+              <input type="hidden" name="version" value={shown.values.version?.[0] ?? ""} />
+            </>
           )}
         <TextArea
           {...shown}
