@@ -130,7 +130,7 @@ function checkUrl(url: string, permit: Permit): string {
   if (permit(url)) return url;
   throw new OptionError(
     "url",
-    "expected a public https URL on port 443, without credentials, or a host of FETCH_ALLOW_HOSTS",
+    "expected a public https URL on port 443, without credentials, or a host that the operator allows (FETCH_ALLOW_HOSTS)",
   );
 }
 

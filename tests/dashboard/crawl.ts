@@ -17,6 +17,8 @@ export interface CrawledForm {
   page: string;
   action: string;
   fields: Readonly<Record<string, string>>;
+  /** What a screen reader reads of its buttons and labels. */
+  controls: readonly string[];
 }
 
 type Element = DefaultTreeAdapterTypes.Element;
@@ -65,8 +67,10 @@ function readPage(browser: BrowserClient, address: string, answer: Answer): Craw
     const action = new URL(attribute(form, "action") ?? address, browser.baseUrl + address);
     const inputs = elementsOf(form).filter(({ tagName }) => tagName === "input");
     const fields = inputs.map((one) => [attribute(one, "name"), attribute(one, "value") ?? ""]);
+    const controls = elementsOf(form).filter(({ tagName }) => /^(button|label)$/.test(tagName));
     return {
       page: address,
+      controls: controls.map((one) => textOf(one).trim()),
       action: action.pathname + action.search,
       fields: Object.fromEntries(fields.filter(([name]) => name !== undefined)),
     };

@@ -109,6 +109,20 @@ Deno.test("links that read the same lead to the same place, whatever list of the
   assert.deepEqual(found, []);
 });
 
+Deno.test("buttons and fields that read the same are of the same form", () => {
+  const found: string[] = [];
+  for (const { address, forms } of world().pages) {
+    const actions = new Map<string, string>();
+    for (const { action, controls } of forms) {
+      for (const one of controls) {
+        if ((actions.get(one) ?? action) !== action) found.push(`${address}: ${one} ${action}`);
+        actions.set(one, action);
+      }
+    }
+  }
+  assert.deepEqual(found, []);
+});
+
 Deno.test("what callers named their things is text on every page", () => {
   const { pages } = world();
   const shown = pages.filter(({ answer }) => answer.text.includes("canary()"));

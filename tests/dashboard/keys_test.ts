@@ -100,6 +100,14 @@ Deno.test("a new key's page has the lines for coding agents where it may call ev
   assert.doesNotMatch(ofOneVendor.page, /For a coding agent/);
 });
 
+Deno.test("of a key with access to everything, the pages say that it can't administer", async () => {
+  const owner = await world().owner();
+  const { id } = await make({ name: "without scopes" });
+  assert.match((await owner.get(`${list}/${id}`)).text, /<dt>Scopes<\/dt>\s*<dd>All but admin</);
+  const row = (await owner.get(list)).text.split("<tr>").find((one) => one.includes(id))!;
+  assert.match(row, />All but admin</);
+});
+
 async function callWith(key: string): Promise<{ status: number; code: string | undefined }> {
   const answer = await world().post("/chat/v1/chat/completions", {
     model: "vendor-b/gpt-4.1",

@@ -10,7 +10,16 @@ import { FormButtons, type Shown, TextField } from "../../fields.tsx";
 import type { FieldErrors } from "../../faults.ts";
 import { keySpend } from "../../key_spend.ts";
 import type { KeySpend } from "../../../credit/spend_cap.ts";
-import { findKey, inUse, mayChange, mayRotate, noLongerInUse, ownersKey, states } from "./keys.tsx";
+import {
+  allScopes,
+  findKey,
+  inUse,
+  mayChange,
+  mayRotate,
+  noLongerInUse,
+  ownersKey,
+  states,
+} from "./keys.tsx";
 import { cap } from "./new_key_form.tsx";
 import { readKeyChange, shownField } from "./read_new_key.ts";
 
@@ -151,7 +160,7 @@ function KeyFacts({ row, spent, vendors, now }: {
       {row.environment === "" ? null : <Fact name="Environment">{row.environment}</Fact>}
       <Fact name="Scopes">
         {row.scopes.length === 0
-          ? "All"
+          ? allScopes
           : row.scopes.map((scope) => <code>{vendorWithLabel(vendors, scope)}</code>)}
       </Fact>
       <Fact name="Models">

@@ -381,9 +381,12 @@ function KeyLine({ row, spent, request, vendors }: Omit<ShownKeys, "spent"> & {
   );
 }
 
+/** The scopes of a key that names none. */
+export const allScopes = "All but admin";
+
 /** Shows the first few scopes; the tooltip lists them all. */
 function Scopes({ scopes, vendors }: { scopes: readonly string[]; vendors: VendorNames }) {
-  if (scopes.length === 0) return <span class="muted">All</span>;
+  if (scopes.length === 0) return <span class="muted">{allScopes}</span>;
   const shown = scopes.slice(0, shownScopes);
   return (
     <span

@@ -177,7 +177,10 @@ function KeyForms(
   return (
     <>
       <PostForm action={action} csrf={request.csrf} class="inline">
-        <label for={id}>{stored ? "Replace with" : "API key"}</label>
+        <label for={id}>
+          {stored ? "Replace with" : "API key"}
+          <span class="visually-hidden">{` (${name})`}</span>
+        </label>
         <input
           id={id}
           name="key"
@@ -189,7 +192,9 @@ function KeyForms(
             ? {}
             : { "aria-invalid": "true", "aria-describedby": `${id}-e` })}
         />
-        <button type="submit" class="button">Test and save</button>
+        <button type="submit" class="button">
+          Test and save<span class="visually-hidden">{` the key of ${name}`}</span>
+        </button>
         {error === undefined ? null : (
           <>
             <p class="error" id={`${id}-e`} role="alert">{error}</p>
