@@ -54,6 +54,22 @@ Deno.test({
     await page.click("text=Open the page again");
     assert.equal(await page.inputValue("#targets"), "gpt-4.1 9");
 
+    // What the page showed stays, too: what others have saved since isn't replaced unseen.
+    const change = "/dashboard/settings/models/change?name=fast";
+    await fill(change, "#targets", "gpt-4.1 3");
+    await context.clearCookies({ name: /session/ });
+    await send();
+    const owner = await service.owner();
+    const { text } = await owner.get(change);
+    const [, version = ""] = /name="version" value="([^"]+)"/.exec(text) ?? [];
+    const saved = await owner.submit(change, change, { version, targets: "grok-4.3 7" });
+    assert.equal(saved.status, 303);
+    await page.click("main .button-primary");
+    await page.waitForURL(service.baseUrl + change);
+    assert.equal(await page.inputValue("#targets"), "gpt-4.1 3");
+    await send();
+    assert.match(await page.innerText("main [role=alert]"), /It has targets: grok-4\.3 7;/);
+
     await fill("/dashboard/keys/new", "#name", "while the store is away");
     await database.query("alter table dashboard_sessions rename to elsewhere");
     await send();

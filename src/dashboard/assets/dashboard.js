@@ -41,17 +41,18 @@ document.addEventListener("submit", (event) => {
 });
 
 // A form that changed nothing, since its session had ended or the store was away, is filled in again
-// on its page. What was typed, without passwords, waits in this tab until its next page.
+// on its page. What was typed, without passwords, waits in this tab until its next page. So does what
+// its page showed, in hidden fields: what others have saved since isn't replaced unseen.
 const sentForm = "sent-form";
 const [person, account] = [".account-person", ".account-name"].map((one) =>
   document.querySelector(one)?.textContent
 );
 
 function remember(/** @type {HTMLFormElement} */ form) {
+  // The form of the sign-in page must not take the place of the one that it was opened for.
+  if (person === undefined) return;
   const fields = new URLSearchParams(new FormData(form));
-  for (const { name } of form.querySelectorAll("[type=hidden], [type=password]")) {
-    fields.delete(name);
-  }
+  for (const { name } of form.querySelectorAll("[name=csrf], [type=password]")) fields.delete(name);
   const action = form.getAttribute("action");
   sessionStorage.setItem(sentForm, JSON.stringify({ person, account, action, text: `${fields}` }));
 }
@@ -69,7 +70,7 @@ function restore() {
   const form = document.querySelector(`main form[action="${CSS.escape(sent.action)}"]`);
   for (const field of form?.elements ?? []) {
     if (/^(checkbox|radio)$/.test(field.type)) field.checked = fields.has(field.name, field.value);
-    else if (!/^(hidden|password|submit)$/.test(field.type) && fields.has(field.name)) {
+    else if (!/^(password|submit)$/.test(field.type) && fields.has(field.name)) {
       field.value = fields.get(field.name);
     }
     // As after an error, so that nothing is sent again unseen.

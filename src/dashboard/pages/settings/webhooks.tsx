@@ -67,8 +67,10 @@ export function webhookRoutes(app: Routes, ctx: PageContext): void {
       return { to: address, notice: { kind: "done", text: "The webhook is removed." } };
     },
   });
-  app.post(`${address}/test`, "owner", async (form, request) => {
-    if (!await ctx.webhooks.test(form.text("id"), request.accountId)) throw new NotFound();
+  app.post(`${address}/test`, "owner", async (_form, request) => {
+    if (!await ctx.webhooks.test(idOf(request.query("id")), request.accountId)) {
+      throw new NotFound();
+    }
     const text = "webhook.test is sent. Load this page again to see whether it arrived.";
     return { to: address, notice: { kind: "done", text } };
   });
@@ -182,8 +184,7 @@ function HookTable({ hooks, request }: HookTableProps) {
             <div>{hook.lastError}</div>
           </LastTime>
           <td class="actions">
-            <PostForm action={`${address}/test`} csrf={csrf}>
-              <input type="hidden" name="id" value={hook.id} />
+            <PostForm action={`${address}/test?id=${encodeURIComponent(hook.id)}`} csrf={csrf}>
               <button type="submit" class="button button-small">
                 Test<span class="visually-hidden">{` ${hook.url}`}</span>
               </button>
