@@ -155,7 +155,7 @@ export async function startServer(
   };
 }
 
-/** Waits for the calls under way; streams that their callers have left get what is left of the time. */
+/** Waits for the calls under way; answers that their callers have left get what is left of the time. */
 async function drainCalls(
   { background: { backgroundRunner }, calls: { streams } }: Pick<Services, "background" | "calls">,
   listeners: Pick<Listeners, "drain">,

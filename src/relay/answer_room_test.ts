@@ -43,12 +43,13 @@ class TestBody {
   }
 }
 
-function setUp(onDisconnect: "cancel" | "continue" = "cancel") {
+function setUp(onDisconnect: "cancel" | "drain" = "cancel") {
   const gate = createByteGate({ capacityBytes: 4 * mebibyte });
   const caller = new AbortController();
   const room = new AnswerRoom(gate, {
     principal: { account: { id: 1 }, key: { onDisconnect } },
     signal: caller.signal,
+    trace: {},
   } as unknown as CallContext, 96 * mebibyte);
   /** Reads an answer of one MiB. */
   const readOne = async () => {
@@ -220,7 +221,7 @@ Deno.test("other work has its turns while what came of a large answer is joined"
 });
 
 Deno.test("while memory is short an answer stays unread; a caller who leaves ends the wait unless the call goes on", async () => {
-  for (const onDisconnect of ["cancel", "continue"] as const) {
+  for (const onDisconnect of ["cancel", "drain"] as const) {
     const { gate, room, caller } = setUp(onDisconnect);
     const others = gate.open({ key: "2" });
     void others.take(4 * mebibyte);
@@ -234,7 +235,7 @@ Deno.test("while memory is short an answer stays unread; a caller who leaves end
     others.release();
     await settle();
     assert.equal(body.isDestroyed, onDisconnect === "cancel");
-    if (onDisconnect === "continue") {
+    if (onDisconnect === "drain") {
       body.send(new Uint8Array(mebibyte));
       body.handlers!.end();
     }

@@ -120,6 +120,8 @@ export interface CallTrace {
   isAcknowledged?: boolean;
   /** If the caller leaves, the answer is still read to its end, completes the call, and is stored. */
   outlivesCaller?: boolean;
+  /** Ends the reading of an answer whose caller has left. */
+  cutOff?: AbortController;
   /** `isWhole`: a caller that leaves the streamed answer now has not cancelled the call. */
   stream?: { readonly isWhole: boolean };
   /** Set once the call has been settled. */
@@ -143,11 +145,6 @@ export interface CallTrace {
 /** Whether an answer is read to its end if its caller leaves now: nothing of it is cancelled. */
 export function goesOnAlone({ outlivesCaller, stream, settled }: CallTrace): boolean {
   return outlivesCaller === true || stream?.isWhole === true || settled?.status === "completed";
-}
-
-/** Aborts when the caller leaves; never where its key drains: the answer is then read to its end. */
-export function cancelSignal({ principal: { key }, signal }: CallContext): AbortSignal {
-  return key.onDisconnect === "cancel" ? signal : new AbortController().signal;
 }
 
 /** Measures the time of one request to a vendor. */

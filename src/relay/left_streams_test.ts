@@ -4,9 +4,11 @@ import {
   setUpForwarder as setUp,
 } from "../../tests/support/forwarded_stream.ts";
 import { settleDown } from "../../tests/support/repeats.ts";
+import { AnswerBytes } from "../base/answer_bytes.ts";
 import { ReadAhead } from "../base/read_ahead.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import { Fault } from "../shared/fault.ts";
+import { isAbort } from "../vendors/upstream.ts";
 import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import type { ForwardDeps } from "./stream_forwarder.ts";
 
@@ -200,4 +202,45 @@ Deno.test("a vendor that fails behind the caller of a call that goes on: the cal
   const { copy, statuses, fail } = await leaveCopied();
   fail(silent);
   assert.deepEqual([await copy, statuses()], ["abupstream_timeout", ["cancelled"]]);
+});
+
+Deno.test("a call that goes on, and is cut off before its answer has begun, was cancelled", async () => {
+  const left = new AbortController();
+  const { stream, streams, did, timers } = setUp({
+    ...{ onDisconnect: "drain", trace: { outlivesCaller: true }, signal: left.signal },
+  });
+  left.abort();
+  const stopped = streams.drain(1000);
+  timers.advance(1000);
+  await stopped;
+  const ended = stream.then(() => "begun", isAbort);
+  assert.deepEqual([await Promise.race([ended, settleDown()]), did], [true, ["resume", "destroy"]]);
+  assert.equal(timers.pending, 0);
+});
+
+Deno.test("a caller who reads nothing, without room to be read ahead of, leaves the copy to its repeat", async () => {
+  const left = new AbortController();
+  const trace = { outlivesCaller: true };
+  const { endings, recorded, send, stream, end, timers } = setUp({
+    ...{ onDisconnect: "drain", trace, signal: left.signal },
+  });
+  recorded.resolve();
+  const copy = new AnswerBytes();
+  const ended = Promise.withResolvers<string>();
+  for (let piece = 0; piece < 10; piece++) send("x".repeat(64 * 1024));
+  tapStream(await stream, {
+    ...{ piece: (bytes) => copy.add(bytes), aheadBytes: Infinity },
+    ahead: new ReadAhead(0).open(1),
+    readsOn: () => true,
+    ended: () => Promise.resolve(ended.resolve("ended")),
+    broken: () => ended.resolve("broken"),
+  }, left.signal);
+  await settleDown();
+  timers.advance(2000);
+  await settleDown();
+  left.abort(); // As when the listener ends the connection of such a caller.
+  end();
+  assert.equal(await Promise.race([ended.promise, settleDown(1000)]), "ended");
+  assert.equal(copy.whole()?.length, 10 * 64 * 1024 + 1);
+  assert.deepEqual(endings.map(({ status }) => status), ["completed"]);
 });

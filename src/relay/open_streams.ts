@@ -12,6 +12,8 @@ export interface StreamLimits {
   unreadMs: number;
 }
 
+/** How long an answer is drained after its caller has left. */
+export const longestDrainMs = 15 * 60_000;
 /** Streams end all the time, and make room. */
 const retryAfterSeconds = 5;
 
@@ -22,7 +24,7 @@ export class OpenStreams {
   readonly #perAccount: number;
   readonly #open = new Map<number, number>();
   #count = 0;
-  /** Of streams that are read to their end although their callers have left. */
+  /** Of answers that are read to their end although their callers have left. */
   readonly #cuts = new Set<() => void>();
   #onNoneLeft = () => {};
 
@@ -64,8 +66,8 @@ export class OpenStreams {
   }
 
   /**
-   * The caller has left a stream that is still read. Calls `cut` after `ms`, or when `drain` is
-   * over, unless the returned function is called first: the stream has ended.
+   * The caller has left an answer that is still read. Calls `cut` after `ms`, or when `drain` is
+   * over, unless the returned function is called first: the answer has ended.
    */
   readOn(ms: number, cut: () => void): () => void {
     const stopTimer = this.setTimer(ms, cut);
@@ -76,7 +78,7 @@ export class OpenStreams {
     };
   }
 
-  /** Waits, at most `ms`, for streams that their callers have left; then cuts them off. */
+  /** Waits, at most `ms`, for answers that their callers have left; then cuts them off. */
   async drain(ms: number): Promise<void> {
     if (this.#cuts.size === 0) return;
     const none = Promise.withResolvers<void>();

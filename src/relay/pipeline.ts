@@ -11,6 +11,7 @@ import { askedTtl, type CachedCallDeps, throughCache } from "./cached_call.ts";
 import { type CacheUse, Call, type Candidate, nothingHeld } from "./call.ts";
 import type { CallDeps } from "./call_deps.ts";
 import type { CallContext } from "./call_context.ts";
+import { drainLeft } from "./drained_call.ts";
 import type { Ending } from "./ending.ts";
 import type { CallMeter } from "./meter.ts";
 import type { RecordedRequest } from "./recorded_request.ts";
@@ -306,7 +307,9 @@ async function execute<M extends CallMeter>(
   plans: Candidates<CallPlan<M>>,
   call: Call<M>,
 ): Promise<Reply> {
-  const { signal, trace } = plans[0].vendorCall.caller;
+  const { caller } = plans[0].vendorCall;
+  const { signal, trace } = caller;
+  const answerEnded = drainLeft(call.streams, caller);
   let ending: Ending | undefined;
   let whole: Reply | undefined;
   try {
@@ -322,6 +325,7 @@ async function execute<M extends CallMeter>(
   } finally {
     // A stream that was handed over settles the call when it ends.
     if (ending) await call.settle(ending);
+    answerEnded();
     // Cost and charge are known only after settling.
     if (whole) addSettledHeaders(whole.headers, trace);
   }

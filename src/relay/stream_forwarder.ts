@@ -3,6 +3,7 @@ import { type PushStream, pushStream } from "../base/streams.ts";
 import type { OnDisconnect } from "../keys/api_key.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
+import { UpstreamAborted } from "../vendors/upstream_failure.ts";
 import type { Call } from "./call.ts";
 import type { Ending } from "./ending.ts";
 import type { CallTrace } from "./call_context.ts";
@@ -10,13 +11,11 @@ import type { CallMeter } from "./meter.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { Deadline } from "../base/deadline.ts";
 import { KeepAlive } from "./keep_alive.ts";
-import { UnreadLimit } from "./open_streams.ts";
+import { longestDrainMs, UnreadLimit } from "./open_streams.ts";
 
 /** The headers are held back while only comments come: for no longer, and with no more bytes. */
 const commentGraceMs = 5_000;
 const maxCommentBytes = 64 * 1024;
-/** How long an answer is drained after its caller has left. */
-const longestDrainMs = 15 * 60_000;
 /**
  * Work on a stream is reported (`Call.working`) once per this many bytes: one small piece blocks
  * nobody.
@@ -145,7 +144,10 @@ class StreamForwarder implements StreamOutput {
   #unnotedBytes = notedBytes;
   #takenBytes = 0;
   #stopDraining = () => {};
-  readonly #left = () => this.#guard(() => this.#leave());
+  readonly #left = () => {
+    const { isWhole } = this; // As of now: a piece may be under way.
+    this.#guard(() => this.#leave(isWhole));
+  };
   /** While a piece takes its time, whatever happens next waits for it. */
   #taking: Promise<void> | undefined;
   #leaveTaking: (() => void) | undefined;
@@ -183,13 +185,10 @@ class StreamForwarder implements StreamOutput {
   }
 
   run(): void {
-    const { signal, trace } = this.#deps;
+    const { onDisconnect, signal, trace } = this.#deps;
     trace.stream = this;
     this.#keepAlive.reset();
-    this.#caller.onCancel(() => {
-      const { isWhole } = this; // As of now: a piece may be under way.
-      this.#guard(() => this.#leave(isWhole));
-    });
+    this.#caller.onCancel(this.#left);
     this.#caller.onDrain(() => {
       this.#isBehind = false;
       this.#unread.drained();
@@ -200,8 +199,8 @@ class StreamForwarder implements StreamOutput {
       end: () => this.#guard(() => this.#end()),
       error: (thrown) => this.#guard(() => this.#broken(thrown)),
     });
-    if (!trace.outlivesCaller) return;
-    // The copy of the answer for repeats is not cancelled.
+    if (onDisconnect !== "drain") return;
+    // Nobody cancels an answer that has not begun, or its copy for repeats.
     if (signal.aborted) this.#left();
     else signal.addEventListener("abort", this.#left);
   }
@@ -305,7 +304,8 @@ class StreamForwarder implements StreamOutput {
     this.#isBehind = !this.#caller.push(bytes);
     if (!this.#isBehind) return;
     this.#deps.body.pause();
-    this.#unread.behind();
+    // The listener ends the connection of a caller who reads nothing; the copy for repeats goes on.
+    if (!this.#deps.trace.outlivesCaller) this.#unread.behind();
   }
 
   /**
@@ -492,6 +492,7 @@ class StreamForwarder implements StreamOutput {
 
   #cancel(): void {
     this.#deps.body.destroy();
+    if (!this.#hasBegun) return this.#aborted(new UpstreamAborted());
     const isComplete = this.#isComplete || this.#leftWithWhole;
     this.#finish(this.#wellEnded(false), { last: [], isComplete });
   }

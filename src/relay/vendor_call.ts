@@ -19,7 +19,8 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { KeyPool, KeyTrouble, PooledKey } from "../vendors/key_pool.ts";
 import { retryAfterMs, vendorRetryAdvice } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId, withoutKey } from "../vendors/vendor_headers.ts";
-import { type CallContext, cancelSignal } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
+import { cancelSignal } from "./drained_call.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** The vendor requests that a call may still make, and those that it has made. */

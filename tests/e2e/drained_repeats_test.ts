@@ -9,21 +9,23 @@ import { postgresAvailability } from "../support/postgres.ts";
 import { startService } from "../support/process.ts";
 import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
-import { scriptedModel, streamEvents } from "../support/service_scripted.ts";
+import { scriptedModel, streamEvents, wholeAnswer } from "../support/service_scripted.ts";
 
 const { available, reason } = postgresAvailability();
 const shown = streamEvents.filter((event) => !event.includes("usage")).join("");
 
 /** Answers the first call half, and the rest of it when told to; all others at once. */
-async function startPausingVendor() {
+async function startPausingVendor({ stream = true } = {}) {
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   let asked = 0;
   const vendor = await startFakeVendor(async (exchange: FakeExchange): Promise<void> => {
     if (exchange.request.method === "GET") return exchange.answer(200, { data: [] });
     asked++;
-    const [head, ...rest] = streamEvents;
-    await exchange.head(200, { "content-type": "text/event-stream" });
+    const text = JSON.stringify(wholeAnswer);
+    const [head, ...rest] = stream ? streamEvents : [text.slice(0, 20), text.slice(20)];
+    const type = stream ? "text/event-stream" : "application/json";
+    await exchange.head(200, { "content-type": type });
     await exchange.write(head!);
     if (asked === 1) begun.resolve();
     if (asked === 1) await Promise.race([goOn.promise, exchange.closed]);
@@ -46,7 +48,11 @@ async function drainingKey(dataDir: string): Promise<string> {
   return (made!.json as { key: string }).key;
 }
 
-function ask(baseUrl: string, key: string, signal?: AbortSignal): Promise<Response> {
+function ask(
+  baseUrl: string,
+  key: string,
+  { stream = true, signal }: { stream?: boolean; signal?: AbortSignal } = {},
+): Promise<Response> {
   return fetch(`${baseUrl}/vendor-b/v1/chat/completions`, {
     method: "POST",
     headers: {
@@ -57,7 +63,7 @@ function ask(baseUrl: string, key: string, signal?: AbortSignal): Promise<Respon
     body: JSON.stringify({
       model: scriptedModel,
       messages: [{ role: "user", content: "How are you today?" }],
-      stream: true,
+      stream,
     }),
     signal: signal ?? null,
   });
@@ -66,7 +72,7 @@ function ask(baseUrl: string, key: string, signal?: AbortSignal): Promise<Respon
 /** Leaves amid the stream; returns the call's id. */
 async function leave(baseUrl: string, key: string): Promise<string> {
   const connection = new AbortController();
-  const first = await ask(baseUrl, key, connection.signal);
+  const first = await ask(baseUrl, key, { signal: connection.signal });
   await first.body!.getReader().read();
   connection.abort();
   return first.headers.get("x-transaction-id")!;
@@ -106,7 +112,7 @@ Deno.test({
   },
 });
 
-Deno.test("a stop waits for an answer that is drained, and the next start has it for a repeat", async () => {
+Deno.test("a stop waits for a stream that is drained, and the next start has it for a repeat", async () => {
   const dataDir = temporaryDirectory("drained");
   await using vendor = await startPausingVendor();
   await using database = await anyDatabase();
@@ -114,10 +120,7 @@ Deno.test("a stop waits for an answer that is drained, and the next start has it
   await using service = await startService({ env });
   const key = await drainingKey(dataDir);
   const id = await leave(service.baseUrl, key);
-  service.kill("SIGTERM");
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  vendor.goOn();
-  assert.equal((await service.status).code, 0);
+  await stopAmidAnswer(service, vendor);
   const { rows, settles } = await readBooks(dataDir, database.env.DATABASE_URL);
   assert.deepEqual(rows.map((row) => [row.id, row.status]), [[id, "completed"]]);
   assert.equal(settles[0]?.chargedNanos, 60_000n, "what the vendor reported at the end");
@@ -125,6 +128,38 @@ Deno.test("a stop waits for an answer that is drained, and the next start has it
   const again = await answerOf(await ask(next.baseUrl, key));
   assert.deepEqual([again, vendor.asked()], [{ id, isReplay: true, text: shown }, 1]);
 });
+
+Deno.test("a stop waits for a whole answer that is drained, and the next start has it for a repeat", async () => {
+  const dataDir = temporaryDirectory("drained");
+  await using vendor = await startPausingVendor({ stream: false });
+  await using database = await anyDatabase();
+  const env = { ...database.env, ...vendor.env, DATA_DIR: dataDir };
+  await using service = await startService({ env });
+  const key = await drainingKey(dataDir);
+  const connection = new AbortController();
+  const first = ask(service.baseUrl, key, { stream: false, signal: connection.signal });
+  await Promise.race([vendor.begun, first]);
+  connection.abort();
+  await assert.rejects(first);
+  await stopAmidAnswer(service, vendor);
+  const { rows, settles } = await readBooks(dataDir, database.env.DATABASE_URL);
+  assert.deepEqual(rows.map((row) => row.status), ["completed"]);
+  assert.equal(settles[0]?.chargedNanos, 60_000n);
+  await using next = await startService({ env });
+  const again = await answerOf(await ask(next.baseUrl, key, { stream: false }));
+  assert.deepEqual([again.id, again.isReplay, vendor.asked()], [rows[0]?.id, true, 1]);
+});
+
+/** Stops the service, whose vendor goes on when a stop that doesn't wait for it is long over. */
+async function stopAmidAnswer(
+  service: Pick<Awaited<ReturnType<typeof startService>>, "kill" | "status">,
+  vendor: Pick<Awaited<ReturnType<typeof startPausingVendor>>, "goOn">,
+): Promise<void> {
+  service.kill("SIGTERM");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  vendor.goOn();
+  assert.equal((await service.status).code, 0);
+}
 
 for (const kind of kindsOfThisRun()) {
   const runs = kind === "embedded" || available;
