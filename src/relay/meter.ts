@@ -214,7 +214,9 @@ export class Meter implements CallMeter {
     if (pictures === 0 || hasCost) return counted;
     const { drawingModel } = terms;
     if (!drawingModel) {
-      return usage.imageOutput === undefined ? this.#withImageShare(usage) : counted;
+      // What an SVG's author wrote, for instance, is not this model's images.
+      const isSplit = usage.imageOutput !== undefined || usage.otherModels !== undefined;
+      return isSplit ? counted : this.#withImageShare(usage);
     }
     if (usage.otherModels) return counted;
     // The vendor's report leaves out the pictures.

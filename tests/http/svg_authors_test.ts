@@ -53,6 +53,21 @@ for (const stream of [false, true]) {
   });
 }
 
+Deno.test("an SVG's author alone is priced once, where the images' own tokens aren't reported", async () => {
+  const { tool_usage: _, ...bare } = answer;
+  world().play((exchange) => exchange.answer(200, bare));
+  const client = clientWith(`${world().key};sk-of-the-caller`);
+  const { response } = await client.responses.create({ ...request, tools: [...request.tools] })
+    .withResponse();
+  const row = await world().row(response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.cost_usd, row.input_tokens, row.output_tokens, row.billing_basis], [
+    "0.065025000",
+    1020,
+    2010,
+    "reported",
+  ]);
+});
+
 Deno.test("with the service's key an SVG is refused, since its author's tokens have no limit", async () => {
   world().play((exchange) => exchange.answer(200, answer));
   await assert.rejects(
