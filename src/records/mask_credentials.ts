@@ -9,9 +9,11 @@ import {
 } from "../base/json_text.ts";
 import { pushAll } from "../base/lists.ts";
 import { finish, includesInSteps, type Steps } from "../base/steps.ts";
-import type { CredentialField } from "../dialects/kernel/credential_field.ts";
-
-const mask = "***";
+import {
+  type CredentialField,
+  credentialMask,
+  maskedCredential,
+} from "../dialects/kernel/credential_field.ts";
 
 /**
  * Replaces the fields' values in a payload (JSON text) by a mask; all other text stays as it is.
@@ -24,8 +26,9 @@ export function* maskCredentialsSteps(
   const edits: Edit[] = [];
   for (const field of yield* fieldsIn(text, fields)) {
     for (const { start, end } of yield* valuesOf(text, field)) {
-      const masked = maskedValue(text.slice(start, end), field);
-      if (masked !== undefined) edits.push({ start, end, text: masked });
+      const value = parseExactly(text.slice(start, end));
+      const masked = maskedCredential(value, field);
+      if (masked !== value) edits.push({ start, end, text: JSON.stringify(masked) });
     }
   }
   return edits.length === 0 ? text : splice(text, edits);
@@ -38,7 +41,7 @@ export function lacksCredentials(text: string, fields: readonly CredentialField[
   );
 }
 
-const maskEnd = `${mask}"`;
+const maskEnd = `${credentialMask}"`;
 
 /** Returns the fields of which the text has the longest name: most texts have none. */
 function* fieldsIn(
@@ -54,17 +57,6 @@ function* fieldsIn(
     if (isPresent) found.push(field);
   }
   return found;
-}
-
-function maskedValue(json: string, { isAddress }: CredentialField): string | undefined {
-  if (json === "null") return undefined;
-  if (!isAddress) return JSON.stringify(mask);
-  const value = parseExactly(json);
-  const url = typeof value === "string" ? URL.parse(value) : null;
-  if (!url) return JSON.stringify(mask);
-  const isBare = [url.username, url.password, url.search, url.hash].every((part) => part === "") &&
-    url.pathname === "/";
-  return isBare ? undefined : JSON.stringify(`${url.protocol}//${url.host}/${mask}`);
 }
 
 function* valuesOf(text: string, { path }: CredentialField): Steps<TextRange[]> {

@@ -148,3 +148,14 @@ Deno.test("a stored response doesn't have the credentials that its vendor repeat
   const next = await service.post(path, more);
   assert.equal(next.status, 200, await next.text());
 });
+
+Deno.test("a background call's answer doesn't repeat its credentials", async () => {
+  await using vendor = await startFakeVendor(fails);
+  await using service = await startTestService({
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-b" },
+  });
+  const { path, body } = rows.responses!;
+  const answer = await service.post(path, { ...body, background: true });
+  const { tools } = await answer.json();
+  assert.deepEqual(tools, [masked()]);
+});

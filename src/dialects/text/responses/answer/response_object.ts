@@ -1,7 +1,9 @@
 import { isWrittenWithin } from "../../../../base/write_json.ts";
 import type { FinishReason } from "../../../../shared/interaction.ts";
 import type { Usage } from "../../../../shared/usage.ts";
+import { withMaskedCredentials } from "../../../kernel/credential_field.ts";
 import { asRecord, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { credentialFields } from "../credentials.ts";
 import { writeFinishReason } from "../finish_reason.ts";
 import type { Item } from "./output_blocks.ts";
 import { writeUsage } from "../usage.ts";
@@ -29,11 +31,11 @@ const maxEchoedUnits = 256 * 1024;
 
 /** Returns the request's settings, without those that are too large to be repeated. */
 export function echoedSettings(body: unknown): EchoedSettings {
-  return Object.fromEntries(
-    Object.entries(asRecord(body)).filter(([name, value]) =>
-      name !== "input" && isWrittenWithin(value, maxEchoedUnits)
-    ),
+  const settings = Object.entries(asRecord(body)).filter(([name, value]) =>
+    name !== "input" && isWrittenWithin(value, maxEchoedUnits)
   );
+  // OpenAI doesn't repeat credentials either; and a background call's answer is stored.
+  return asRecord(withMaskedCredentials(Object.fromEntries(settings), credentialFields));
 }
 
 /**
