@@ -1,4 +1,4 @@
-import { countInSteps } from "../base/heavy_json.ts";
+import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import { JsonCount, type JsonExcess, type JsonLimits, largeSpanUnits } from "../base/json_count.ts";
 import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
@@ -16,6 +16,17 @@ const answerLimits = {
 
 /** Shorter events are parsed uncounted. */
 export const countedUnits = 64 * 1024;
+
+/** Shorter texts can't hold as many values as are heavy: each takes at least two characters. */
+const lightUnits = 2 * heavyValues;
+
+/** Whether an answer, or an event, is worked on in steps, like a caller's body. */
+export function isHeavyText(text: string): boolean {
+  if (text.length <= lightUnits) return false;
+  return text.length > heavyUnits || new JsonCount(heavyLimits).add(text) !== undefined;
+}
+
+const heavyLimits: JsonLimits = { ...answerLimits, values: heavyValues };
 
 /**
  * Throws `upstream_invalid_response` for a JSON text that holds too much to be parsed. `values`

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { Fault } from "../shared/fault.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
-import { checkAnswerLimits, parseWithinLimits } from "./answer_limits.ts";
+import { checkAnswerLimits, isHeavyText, parseWithinLimits } from "./answer_limits.ts";
 
 Deno.test("an answer may have a few long member names, which a model repeated itself in", () => {
   const answer = (names: number) =>
@@ -13,6 +13,14 @@ Deno.test("an answer may have a few long member names, which a model repeated it
     () => checkAnswerLimits(answer(101)),
     (fault: Fault) => fault.code === "upstream_invalid_response",
   );
+});
+
+Deno.test("a text is heavy by its length, or by what it holds", () => {
+  const holding = (values: number) => JSON.stringify({ a: Array(values).fill(1) });
+  const isHeavy = [holding(4_000), holding(6_000), `"${"a".repeat(1_000_000)}"`].map(isHeavyText);
+  assert.deepEqual(isHeavy, [false, true, false]);
+  assert.ok(isHeavyText(`"${"a".repeat(1_100_000)}"`));
+  assert.ok(isHeavyText("[".repeat(20_000)));
 });
 
 Deno.test("a large answer is parsed in many steps, and within the same limits", () => {

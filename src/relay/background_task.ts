@@ -147,9 +147,13 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
         },
       };
     },
-    encodeFolded: (answer) => task.answered(plan.encodeFolded(answer)),
+    encodeFolded: (answer) => answered(task, plan.encodeFolded(answer)),
     retainedReasoning: (answer) => plan.retainedReasoning(answer),
   };
+}
+
+function* answered(task: BackgroundTask, encoded: Steps<unknown>): Steps<unknown> {
+  return task.answered(yield* encoded);
 }
 
 function* withoutStream(text: string, upstream: TextPlan["upstream"]): Steps<string> {

@@ -174,7 +174,9 @@ export class Call<M extends CallMeter = Meter> {
 
   /** The same for the answer of a stream that is over, which is folded first. */
   async prepareEnd(ending: Ending, step: Step): Promise<void> {
-    this.#answer = await answerInSteps(ending, this.meter, this.#plan, step);
+    const failed = (thrown: unknown) => this.stepFailed("answer", thrown);
+    const made = { meter: this.meter, plan: this.#plan, failed };
+    this.#answer = await answerInSteps(ending, made, step);
     const { text, isCut } = this.#answer ?? { isCut: true };
     if (text === undefined) return;
     await this.prepare(text, step, { isCut: isCut || ending.status !== "completed" });

@@ -1,3 +1,4 @@
+import { encodeInSteps } from "../dialects/kernel/read_arguments.ts";
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { createHeavyWork, runInTurns, type Step } from "../base/heavy_work.ts";
@@ -43,7 +44,7 @@ async function streamed() {
       facts: { model: "m", stream: true, tags: {} } as never,
       plan: {
         losses: [],
-        encodeFolded: (answer) => (made.encoded++, responses.encodeAnswer(answer)),
+        encodeFolded: (answer) => (made.encoded++, encodeInSteps(responses, answer)),
       },
       retain: (text) => (made.retained++, retain(text)),
     },

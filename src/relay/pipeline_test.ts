@@ -1,3 +1,4 @@
+import { flatMapInSteps } from "../base/steps.ts";
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
@@ -124,7 +125,7 @@ function planOf(
       facts: { model: scripts[0]!.model, stream: true, tags: {} } as never,
       plan: {
         losses: [`lost by ${script.model}`],
-        encodeFolded: ({ choices }) => choices.flatMap(({ parts }) => parts.map((p) => p.text)),
+        encodeFolded: ({ choices }) => flatMapInSteps(choices, (c) => c.parts.map((p) => p.text)),
       },
       bodyText: "{}",
     },

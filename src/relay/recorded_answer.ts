@@ -1,11 +1,12 @@
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import { beginning } from "../base/characters.ts";
 import type { Step } from "../base/heavy_work.ts";
-import { mendJson } from "../base/mend_json.ts";
-import type { Steps } from "../base/steps.ts";
+import { triedCompletions } from "../base/mend_json.ts";
+import { finish, type Steps } from "../base/steps.ts";
 import { writeJson } from "../base/write_json.ts";
-import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
+import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../dialects/kernel/canonical.ts";
 import { innerJson, isRecord, maxInnerUnits } from "../dialects/kernel/json.ts";
+import { readArguments } from "../dialects/kernel/read_arguments.ts";
 import type { Media } from "../shared/media.ts";
 import type { Ending } from "./ending.ts";
 import type { CallMeter } from "./meter.ts";
@@ -32,6 +33,8 @@ type Folding = Pick<CallMeter, "answer">;
 type Encoding = Pick<RecordedPlan, "encodeFolded">;
 type Attempt = <T>(act: () => T, otherwise: () => T) => T;
 
+const unwritable = { errorCode: "upstream_invalid_response" } as const;
+
 /**
  * Folds a stream into the text for its record. What the caller's dialect can't express is repaired:
  * broken tool-call arguments keep what can be read. Throws only what `attempt` does not catch.
@@ -43,67 +46,91 @@ export function recordedAnswer(
 ): RecordedAnswer {
   if (!meter.answer || !plan.encodeFolded) return { isCut: false };
   const fold = () => meter.answer!();
-  const failed = { errorCode: "upstream_invalid_response" } as const;
   return attempt<RecordedAnswer>(
     () => written(fold(), plan),
     () =>
       attempt<RecordedAnswer>(
-        () => ({ ...written(mendedAnswer(fold()), plan), ...failed, isCut: true }),
-        () => ({ ...failed, isCut: true }),
+        () => ({ ...written(finish(mendedAnswer(fold())), plan), ...unwritable, isCut: true }),
+        () => ({ ...unwritable, isCut: true }),
       ),
   );
 }
 
 /**
- * The same in steps, unless the ending has the text. Undefined if it fails: settling tries it again,
- * and repairs the answer.
+ * The same in steps, unless the ending has the text. `failed` is called if the answer has to be
+ * repaired. Undefined if even that fails: settling tries it again.
  */
 export async function answerInSteps(
   { responseText: text, isTruncated: isCut = false }: Ending,
-  meter: Folding,
-  plan: Encoding,
+  { meter, plan, failed }: {
+    meter: Folding;
+    plan: Encoding;
+    failed: (thrown: unknown) => void;
+  },
   step: Step,
 ): Promise<RecordedAnswer | undefined> {
   if (text !== undefined) return { text, isCut };
-  return await step.inSteps(() => writing(meter, plan)).catch(() => undefined);
+  const write = (repairs: boolean) => step.inSteps(() => writing(meter, plan, repairs));
+  try {
+    return await write(false);
+  } catch (thrown) {
+    return await write(true).then((repaired) => {
+      failed(thrown);
+      return repaired && { ...repaired, ...unwritable, isCut: true };
+    }, () => undefined);
+  }
 }
 
-function* writing(meter: Folding, plan: Encoding): Steps<RecordedAnswer | undefined> {
-  const answer = meter.answer?.();
-  if (!answer?.choices.length || !plan.encodeFolded) return undefined;
+function* writing(
+  meter: Folding,
+  plan: Encoding,
+  repairs: boolean,
+): Steps<RecordedAnswer | undefined> {
+  const folded = meter.answer?.();
+  if (!folded?.choices.length || !plan.encodeFolded) return undefined;
   yield;
-  const encoded = plan.encodeFolded(answer);
+  const answer = repairs ? yield* mendedAnswer(folded) : folded;
+  const encoded = yield* plan.encodeFolded(answer);
   yield;
   return { ...stateOf(answer), text: yield* writeJson(encoded) };
 }
 
 function written(answer: CanonicalAnswer, plan: Encoding): RecordedAnswer {
   if (answer.choices.length === 0) return { isCut: false };
-  return { ...stateOf(answer), text: JSON.stringify(plan.encodeFolded!(answer)) };
+  return { ...stateOf(answer), text: JSON.stringify(finish(plan.encodeFolded!(answer))) };
 }
 
 function stateOf({ truncated, lacksLogprobs }: CanonicalAnswer): Omit<RecordedAnswer, "text"> {
   return { isCut: truncated, lacksLogprobs };
 }
 
-function mendedAnswer(answer: CanonicalAnswer): CanonicalAnswer {
-  const choices = answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(mended) }));
+function* mendedAnswer(answer: CanonicalAnswer): Steps<CanonicalAnswer> {
+  const choices: CanonicalChoice[] = [];
+  for (const choice of answer.choices) {
+    const parts: AnswerPart[] = [];
+    for (const part of choice.parts) parts.push(yield* mended(part));
+    choices.push({ ...choice, parts });
+  }
   return { ...answer, choices };
 }
 
-function mended(part: AnswerPart): AnswerPart {
-  if (part.kind !== "tool-call" || isRecord(innerJson(part.text))) return part;
-  return { ...part, text: mendedArguments(part.text) };
+function* mended(part: AnswerPart): Steps<AnswerPart> {
+  if (part.kind !== "tool-call") return part;
+  yield;
+  if (readArguments(part)) return part;
+  yield;
+  return { ...part, text: yield* mendedArguments(part.text) };
 }
 
 /** Returns an object that every dialect can write: what can be read of a text, or its beginning. */
-function mendedArguments(text: string): string {
+function* mendedArguments(text: string): Steps<string> {
   if (text === "") return "{}";
   // Each completion parses the text, and no dialect writes a longer one.
-  const completions = text.length > maxInnerUnits ? [] : mendJson(text);
-  for (const value of completions) {
-    if (!isRecord(value)) continue;
-    const json = JSON.stringify(value);
+  const completions = text.length > maxInnerUnits ? [] : triedCompletions(text);
+  for (const completion of completions) {
+    yield;
+    if (!completion || !isRecord(completion.value)) continue;
+    const json = JSON.stringify(completion.value);
     if (isRecord(innerJson(json))) return json;
     break;
   }

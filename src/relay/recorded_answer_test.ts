@@ -1,31 +1,43 @@
 import assert from "@std/assert";
+import type { Step } from "../base/heavy_work.ts";
+import { maxTries } from "../base/mend_json.ts";
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { AnswerContext } from "../dialects/kernel/dialect.ts";
+import { encodeInSteps } from "../dialects/kernel/read_arguments.ts";
 import { dialects } from "../dialects/text/mod.ts";
 import { Meter } from "./meter.ts";
-import { recordedAnswer } from "./recorded_answer.ts";
+import { answerInSteps, recordedAnswer } from "./recorded_answer.ts";
 
 /** Of a caller whose vendor speaks another dialect: there the arguments have to be an object. */
 const translated = { request: {}, id: (prefix: string) => prefix, model: "m" } as AnswerContext;
 const encodeFolded = (answer: CanonicalAnswer) =>
-  dialects.messages.encodeAnswer(answer, translated);
+  encodeInSteps(dialects.messages, answer, translated);
+
+/** An answer with a text, and calls with these arguments. */
+function meterOf(...calls: string[]): Meter {
+  const meter = new Meter(64 * 2 ** 20, () => 0);
+  meter.listen([
+    { type: "block-start", choice: 0, block: 0, content: { kind: "text" } },
+    { type: "block-delta", choice: 0, block: 0, text: "I look." },
+    { type: "block-end", choice: 0, block: 0 },
+    ...calls.flatMap((text, index): CanonicalEvent[] => {
+      const call = { choice: 0, block: index + 1 };
+      const content = { kind: "tool-call", id: "c", name: "look", custom: false } as const;
+      return [
+        { type: "block-start", ...call, content },
+        { type: "block-delta", ...call, text },
+        { type: "block-end", ...call },
+      ];
+    }),
+    { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" },
+  ]);
+  return meter;
+}
 
 /** Records an answer with this text and a call with these arguments for the messages dialect. */
 function recordOf(args: string) {
-  const text = { choice: 0, block: 0 };
-  const call = { choice: 0, block: 1 };
-  const content = { kind: "tool-call", id: "c", name: "look", custom: false } as const;
-  const events: CanonicalEvent[] = [
-    { type: "block-start", ...text, content: { kind: "text" } },
-    { type: "block-delta", ...text, text: "I look." },
-    { type: "block-end", ...text },
-    { type: "block-start", ...call, content },
-    { type: "block-delta", ...call, text: args },
-    { type: "block-end", ...call },
-    { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" },
-  ];
-  const meter = new Meter(64 * 2 ** 20, () => 0);
-  meter.listen(events);
+  const meter = meterOf(args);
   let tries = 0;
   const record = recordedAnswer(meter, { encodeFolded }, (
     act,
@@ -64,4 +76,43 @@ Deno.test("a record has what can be read of arguments that were cut, or that are
   assert.deepEqual(recordOf('{"a":1,"b":"wor').content[1].input, { a: 1, b: "wor" });
   assert.deepEqual(recordOf("no").content[1].input, { unreadable: "no" });
   assert.equal(recordOf('{"a":1}').tries, 1);
+});
+
+Deno.test("a long answer with broken calls is repaired in steps, one for each way that is tried", async () => {
+  const tried = `{"a":"b","c":tru,"d":${"[1,".repeat(60)}`;
+  const meter = meterOf(tried, '{"a":1}', `{"a":[1,2`, tried);
+  const failures: unknown[] = [];
+  const failed = (thrown: unknown) => failures.push(thrown);
+  let steps = 0;
+  const step: Step = Object.assign(
+    <T>(job: () => T) => Promise.resolve(job()),
+    {
+      isHeavy: true,
+      inSteps: async <T>(job: () => Steps<T>) => {
+        await Promise.resolve();
+        const running = job();
+        for (;; steps++) {
+          const { done, value } = running.next();
+          if (done) return value;
+        }
+      },
+    },
+  );
+  const ending = { status: "completed", httpStatus: 200 } as const;
+  const made = await answerInSteps(ending, { meter, plan: { encodeFolded }, failed }, step);
+  const otherwise = recordedAnswer(meter, { encodeFolded }, (act, otherwise) => {
+    try {
+      return act();
+    } catch {
+      return otherwise();
+    }
+  });
+  assert.deepEqual(made, otherwise);
+  assert.equal(made?.errorCode, "upstream_invalid_response");
+  const inputs = JSON.parse(made?.text ?? "").content.slice(1).map((
+    { input }: { input: unknown },
+  ) => input);
+  assert.deepEqual(inputs.slice(1, 3), [{ a: 1 }, { a: [1, 2] }]);
+  assert.equal(failures.length, 1);
+  assert.ok(steps > 2 * maxTries, `${steps} steps`);
 });

@@ -1,3 +1,4 @@
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { CredentialField } from "../dialects/kernel/credential_field.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
@@ -50,7 +51,7 @@ export interface RecordedPlan {
   /** The vendor's dialect. */
   readonly upstream?: Pick<Dialect, "countHosted">;
   /** The folded answer in the caller's dialect; absent where the answer comes with its text. */
-  encodeFolded?(answer: CanonicalAnswer): unknown;
+  encodeFolded?(answer: CanonicalAnswer): Steps<unknown>;
   /** Returns the reasoning that the vendor needs back in the next turn. */
   retainedReasoning?(answer: CanonicalAnswer): RetainedReasoning[];
 }

@@ -3,16 +3,17 @@ import { utf8Steps, utf8Text } from "../base/bytes.ts";
 import { withExactIntegers } from "../base/exact_integers.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
-import { chunksOf } from "../base/lists.ts";
+import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
 import { finish, type Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import { eventSlices } from "../dialects/kernel/fold.ts";
 import { Fault } from "../shared/fault.ts";
 import { wordsAndMedia } from "../shared/media_estimate.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import { AnswerRoom } from "./answer_room.ts";
-import { checkAnswerLimits, eventExcess, parseWithinLimits } from "./answer_limits.ts";
+import { checkAnswerLimits, eventExcess, isHeavyText, parseWithinLimits } from "./answer_limits.ts";
 import { type CallContext, stepFor } from "./call_context.ts";
 import { lossHeader } from "./reply.ts";
 import type { CallAnswer, StreamAnswer, WholeAnswer } from "./pipeline.ts";
@@ -100,9 +101,9 @@ async function readAnswer(
   arriving.bytes = bytes;
   call.answered();
   const { caller } = vendorCall;
-  const step = stepFor(bytes.length, caller);
-  const text = await step.inSteps(() => utf8Steps(bytes));
-  const json = await step.inSteps(() => parseAnswerInSteps(text));
+  const text = await stepFor(bytes.length, caller).inSteps(() => utf8Steps(bytes));
+  const step = stepForText(text, caller);
+  const json = await step.inSteps(() => parseAnswerInSteps(text, step));
   const events = await step.inSteps(() =>
     plan.upstream.decodeAnswer(exactly(plan, text, json), plan.quirks)
   );
@@ -139,13 +140,11 @@ function exactly({ sameDialect, upstream }: TextPlan, text: string, json: unknow
 }
 
 function* listening(meter: Meter, events: readonly CanonicalEvent[]): Steps<void> {
-  for (const slice of chunksOf(events, eventsPerStep)) {
+  for (const slice of eventSlices(events)) {
     meter.listen(slice);
     yield;
   }
 }
-
-const eventsPerStep = 512;
 
 function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAnswer {
   const { vendorCall, plan, call, facts, isLast } = exchange;
@@ -214,12 +213,18 @@ export async function parseAnswerInTurns(
   text: string,
   caller: Pick<CallContext, "heavyStep">,
 ): Promise<unknown> {
-  return await stepFor(text.length, caller).inSteps(() => parseAnswerInSteps(text));
+  const step = stepForText(text, caller);
+  return await step.inSteps(() => parseAnswerInSteps(text, step));
 }
 
-/** The same in steps where the text is large. */
-function* parseAnswerInSteps(text: string): Steps<unknown> {
-  if (text.length <= heavyUnits) return parseAnswer(text);
+/** Returns the step for work on an answer: in turns where its text is long or holds many values. */
+function stepForText(text: string, { heavyStep }: Pick<CallContext, "heavyStep">): Step {
+  return (isHeavyText(text) ? heavyStep?.() : undefined) ?? runAtOnce;
+}
+
+/** The same in steps where the text is heavy. */
+function* parseAnswerInSteps(text: string, { isHeavy }: Pick<Step, "isHeavy">): Steps<unknown> {
+  if (!isHeavy && text.length <= heavyUnits) return parseAnswer(text);
   try {
     return yield* parseWithinLimits(text);
   } catch (thrown) {

@@ -7,7 +7,7 @@ import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
-import { countedUnits, eventExcess, parseWithinLimits } from "./answer_limits.ts";
+import { countedUnits, eventExcess, isHeavyText, parseWithinLimits } from "./answer_limits.ts";
 import { isWholeEvent } from "./last_event.ts";
 import type { Meter } from "./meter.ts";
 import type { Forwarded, StreamPlan } from "./plan/text_plan.ts";
@@ -31,7 +31,7 @@ export class TextStreamListener implements StreamListener {
   /** The caller's answer begins with its first content, not with its first event. */
   #awaitsContent: boolean;
   #isTerminated = false;
-  #isDecoded = false;
+  #remainder: ReturnType<StreamDecoder["end"]> | undefined;
   /** Bytes of events that came before the content. */
   #heldBytes = 0;
 
@@ -83,11 +83,11 @@ export class TextStreamListener implements StreamListener {
     const whole = this.#splitter.end().filter((event) =>
       this.#isHeavy(event) || isWholeEvent(event, eventExcess)
     );
-    return this.#takeAlone(whole, output);
+    return this.#takeAlone(whole, output) ?? this.#takeHeld(output);
   }
 
   end(output: StreamOutput): Uint8Array | undefined {
-    const rest = this.#endDecoding();
+    const rest = this.#takeRemainder();
     const isEmpty = this.#awaitsContent && !output.hasBegun && !rest.events.some(isContent);
     if (rest.complete && !isEmpty) {
       const { sent } = this.#forward(rest.events, output, () => this.#plan.end(rest.events));
@@ -105,7 +105,7 @@ export class TextStreamListener implements StreamListener {
 
   settle(): StreamRecord {
     // What had come of open blocks was produced, however the answer ends.
-    if (!this.#isDecoded) this.#meter.listen(this.#endDecoding().events);
+    this.#meter.listen(this.#takeRemainder().events);
     return {};
   }
 
@@ -162,14 +162,23 @@ export class TextStreamListener implements StreamListener {
   }
 
   /** Such an event is parsed in turns with other calls. */
-  #isHeavy({ bytes }: SseEvent): boolean {
-    return this.#heavyStep !== undefined && bytes.length > heavyUnits;
+  #isHeavy({ bytes, data }: SseEvent): boolean {
+    if (this.#heavyStep === undefined || bytes.length <= countedUnits) return false;
+    return bytes.length > heavyUnits || (data !== undefined && isHeavyText(data));
   }
 
-  /** A small event may decode to many: the last one ends all open tool calls. */
-  #isLong({ events }: DecodedEvent): boolean {
-    return this.#heavyStep !== undefined && this.#plan.takesSlices === true &&
-      events.length > sliceLength;
+  /** A small event may decode to much: the last one ends all open tool calls. */
+  #isLong({ events }: Pick<DecodedEvent, "events">): boolean {
+    if (this.#heavyStep === undefined || this.#plan.takesSlices !== true) return false;
+    return events.length > sliceLength ||
+      events.reduce((sum, event) => sum + this.#lengthOf(event), 0) > sliceLength;
+  }
+
+  /** What an event counts in a slice. */
+  #lengthOf(event: CanonicalEvent): number {
+    if (event.type === "block-delta") return 1 + (event.logprobs?.length ?? 0);
+    if (event.type !== "block-end") return 1;
+    return 1 + Math.floor((this.#plan.unitsOfCall?.(event.block) ?? 0) / unitsPerEvent);
   }
 
   /**
@@ -203,12 +212,40 @@ export class TextStreamListener implements StreamListener {
     const decoded = before ?? this.#decode(event);
     if (!decoded) return;
     yield;
-    const slices = this.#plan.takesSlices ? slicesOf(decoded.events) : [decoded.events];
+    yield* this.#takeSlices(decoded.events, output, (events, run, isLast) => {
+      const terminal = decoded.terminal && isLast;
+      this.#forwardDecoded(event, { ...decoded, events, terminal }, run, output);
+    });
+  }
+
+  /** Takes, in turns, what the decoder still holds at the end, if that is much. */
+  #takeHeld(output: StreamOutput): Promise<void> | undefined {
+    const rest = this.#takeRemainder();
+    this.#remainder = rest;
+    if (!rest.complete || !this.#isLong(rest)) return undefined;
+    this.#remainder = { complete: true, events: [] };
+    return this.#heavyStep!().inSteps(() =>
+      this.#takeSlices(rest.events, output, (events, run) => {
+        const { sent } = this.#forward(
+          events,
+          output,
+          () => this.#plan.forwardRun!(noBytes, events),
+        );
+        if (sent !== undefined) run.add(sent);
+      })
+    );
+  }
+
+  *#takeSlices(
+    all: CanonicalEvent[],
+    output: StreamOutput,
+    take: (events: CanonicalEvent[], run: Run, isLast: boolean) => void,
+  ): Steps<void> {
+    const slices = this.#plan.takesSlices ? this.#slicesOf(all) : [all];
     for (const [index, events] of slices.entries()) {
       const run = new Run(output);
       try {
-        const terminal = decoded.terminal && index === slices.length - 1;
-        this.#forwardDecoded(event, { ...decoded, events, terminal }, run, output);
+        take(events, run, index === slices.length - 1);
       } catch (thrown) {
         // What follows was produced as well, and is billed.
         this.#meter.listen(slices.slice(index + 1).flat());
@@ -272,6 +309,22 @@ export class TextStreamListener implements StreamListener {
     if (sent !== undefined) run.add(sent);
   }
 
+  /** The events in slices, so that each takes little time; never empty. */
+  #slicesOf(events: readonly CanonicalEvent[]): CanonicalEvent[][] {
+    let slice: CanonicalEvent[] = [];
+    const slices = [slice];
+    let length = 0;
+    for (const event of events.flatMap(withFewLogprobs)) {
+      if (length >= sliceLength) {
+        slices.push(slice = []);
+        length = 0;
+      }
+      slice.push(event);
+      length += this.#lengthOf(event);
+    }
+    return slices;
+  }
+
   #mayBegin(events: readonly CanonicalEvent[], sent: Forwarded["sent"]): boolean {
     if (!this.#awaitsContent) return true;
     this.#heldBytes += sent?.length ?? 0;
@@ -298,30 +351,20 @@ export class TextStreamListener implements StreamListener {
     return made;
   }
 
-  #endDecoding(): ReturnType<StreamDecoder["end"]> {
-    this.#isDecoded = true;
-    return this.#decoder.end();
+  /** What the decoder holds after the last event; nothing more is taken the next time. */
+  #takeRemainder(): ReturnType<StreamDecoder["end"]> {
+    const remainder = this.#remainder ?? this.#decoder.end();
+    this.#remainder = { ...remainder, events: [] };
+    return remainder;
   }
 }
+
+const noBytes = new Uint8Array();
 
 /** Canonical events and log-probabilities of a slice: a few milliseconds of work in any dialect. */
 const sliceLength = 512;
-
-/** The events in slices, so that each takes little time; never empty. */
-function slicesOf(events: readonly CanonicalEvent[]): CanonicalEvent[][] {
-  let slice: CanonicalEvent[] = [];
-  const slices = [slice];
-  let length = 0;
-  for (const event of events.flatMap(withFewLogprobs)) {
-    if (length >= sliceLength) {
-      slices.push(slice = []);
-      length = 0;
-    }
-    slice.push(event);
-    length += 1 + (event.type === "block-delta" ? event.logprobs?.length ?? 0 : 0);
-  }
-  return slices;
-}
+/** UTF-16 units of a call's arguments, which are parsed where it ends, that take as long as an event. */
+const unitsPerEvent = 1024;
 
 /** The same event, or its text with its first log-probabilities, followed by the others. */
 function withFewLogprobs(event: CanonicalEvent): CanonicalEvent | CanonicalEvent[] {

@@ -15,7 +15,11 @@ import type { VendorCallContext } from "./vendor_call.ts";
 const heavy = "x".repeat(1024 * 1024);
 
 /** A listener whose plan passes events on, or translates `events`, and what happens to them. */
-function setUp(events?: CanonicalEvent[]) {
+function setUp(
+  events?: CanonicalEvent[],
+  more: Partial<StreamPlan> = {},
+  rest: ReturnType<StreamDecoder["end"]> = { events: [], complete: true },
+) {
   const did: string[] = [];
   const sent: string[] = [];
   const heard: CanonicalEvent[] = [];
@@ -41,9 +45,9 @@ function setUp(events?: CanonicalEvent[]) {
       did.push(`${what} ${Math.ceil(data.length / 2 ** 20)}`);
       return decoded;
     },
-    end: () => ({ events: [], complete: true }),
+    end: () => rest,
   };
-  const plan: Partial<StreamPlan> = events ? { forward: translated, takesSlices: true } : {
+  const plan: Partial<StreamPlan> = events ? { forward: translated, takesSlices: true, ...more } : {
     forward: ({ bytes }) => ({ events: [], sent: bytes }),
   };
   const output: StreamOutput = {
@@ -63,7 +67,9 @@ function setUp(events?: CanonicalEvent[]) {
     ...{ decoder, awaitsContent: false, heavyStep: () => step },
   });
   const take = (text: string) => listener.take(new TextEncoder().encode(text), output);
-  return { did, sent, heard, take, end: () => listener.takeLast(output) };
+  const end = () => listener.takeLast(output);
+  const settle = () => new TextDecoder().decode(listener.end(output));
+  return { did, sent, heard, take, end, settle };
 }
 
 /** Tells how many events a slice has, their text and their log-probabilities. */
@@ -124,6 +130,45 @@ Deno.test("a small event that means much is translated a slice at a time, before
   const slices = ["text 1", "sent 1", "completed", "sent 1", "4 steps"];
   assert.deepEqual(did, [...slices, ...slices]);
   assert.deepEqual(sent, ["512  0;", "88  0;", "512  0;", "88  0;"]);
+});
+
+Deno.test("a small event that ends long calls is translated a call at a time", async () => {
+  const ends = (blocks: number) =>
+    Array.from(
+      { length: blocks },
+      (_, block) => ({ type: "block-end", choice: 0, block }) as const,
+    );
+  const unitsOfCall = (block: number) => block < 3 ? 600_000 : 100;
+  const { did, sent, take } = setUp(ends(10), { unitsOfCall });
+  await take("data: 1\n\n");
+  assert.deepEqual(sent, ["1  0;", "1  0;", "1  0;", "7  0;"]);
+  assert.deepEqual(did.at(-1), "6 steps");
+  const short = setUp(ends(10), { unitsOfCall: () => 100 });
+  assert.equal(short.take("data: 1\n\n"), undefined);
+});
+
+Deno.test("long calls that end with the stream are translated a call at a time", async () => {
+  const at = (block: number) => ({ type: "block-end", choice: 0, block }) as const;
+  const rest = { events: [at(0), at(1), at(2)], complete: true };
+  const { did, sent, heard, end, settle } = setUp([], {
+    unitsOfCall: () => 600_000,
+    forwardRun: (_bytes, events) => ({ events, sent: `${events.length};` }),
+    end: (events) => ({ events, sent: `${events.length} left` }),
+  }, rest);
+  await end();
+  assert.deepEqual(sent, ["1;", "1;", "1;"]);
+  assert.deepEqual(did.at(-1), "4 steps");
+  assert.equal(end(), undefined);
+  assert.equal(settle(), "0 left");
+  assert.deepEqual(heard, rest.events);
+});
+
+Deno.test("an event of less than a megabyte with many values is parsed in steps", async () => {
+  const { did, take } = setUp();
+  assert.equal(take(`data: [${"10000000000000,".repeat(4_500)}0]\n\n`), undefined);
+  did.length = 0;
+  await take(`data: [${"1000000000000,".repeat(5_500)}0]\n\n`);
+  assert.equal(did[0], "2 steps");
 });
 
 Deno.test("a large event that isn't JSON is parsed once, one that holds too much fails", async () => {

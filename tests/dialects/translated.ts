@@ -123,7 +123,7 @@ export function streamOfWhole(passage: Passage, json: unknown): string | undefin
 
 /** A folded answer as its caller gets it, and as the record keeps it. */
 export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
-  return planOf(passage).encodeFolded(answer);
+  return finish(planOf(passage).encodeFolded(answer));
 }
 
 /** The plan of a call whose request was emulated as `emulations` says. */

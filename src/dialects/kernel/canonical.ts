@@ -177,4 +177,6 @@ export type AnswerPart = BlockKind & {
   opaque?: Opaque;
   citations?: Citation[];
   own?: DialectFields;
+  /** A call's arguments where they were read ahead, and the text that they were read from. */
+  ahead?: { readonly text: string; readonly read: JsonRecord | undefined };
 };

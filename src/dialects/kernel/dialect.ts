@@ -108,6 +108,8 @@ export interface BegunStream {
 }
 
 interface OptionalForms {
+  /** For a dialect whose calls have objects: reads those of an answer in steps, for `encodeAnswer`. */
+  readAhead?(answer: CanonicalAnswer): Steps<void>;
   /** For a dialect whose calls have objects: members in which integers keep all their digits. */
   readonly callMembers?: ReadonlySet<string>;
   /**
@@ -124,10 +126,7 @@ interface OptionalForms {
    * events into it, for pass-through callers who asked for that form.
    */
   reframe?(): StreamReframer;
-  /**
-   * For a dialect whose streams repeat the whole answer: the answer as a JSON value, if this event
-   * holds it.
-   */
+  /** For a dialect whose streams repeat the whole answer: its JSON value, if this event has it. */
   wholeOf?(event: SseEvent): unknown;
   /** For a dialect whose clients need its last event: that event, which some vendors leave out. */
   readonly lastEvent?: string;

@@ -1,5 +1,5 @@
 import { beginning } from "../../base/characters.ts";
-import { chunksOf, pushAll } from "../../base/lists.ts";
+import { pushAll } from "../../base/lists.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import { unreadableAnswer } from "../../shared/fault.ts";
 import { ArgumentNames, maxArgumentNames } from "./argument_names.ts";
@@ -216,7 +216,7 @@ export function foldEvents(events: readonly CanonicalEvent[]): CanonicalAnswer {
 /** The same in steps. */
 export function* foldInSteps(events: readonly CanonicalEvent[]): Steps<CanonicalAnswer> {
   const fold = new Fold(Number.MAX_SAFE_INTEGER);
-  for (const slice of chunksOf(events, eventsPerStep)) {
+  for (const slice of eventSlices(events)) {
     for (const event of slice) fold.add(event);
     const { excess } = fold;
     if (excess) throw unreadableAnswer(`an answer with more than ${maxOf[excess]} ${excess}`);
@@ -225,4 +225,22 @@ export function* foldInSteps(events: readonly CanonicalEvent[]): Steps<Canonical
   return fold.answer();
 }
 
-const eventsPerStep = 512;
+/** Events in slices that take a few milliseconds to fold: arguments are searched for names. */
+export function eventSlices(events: readonly CanonicalEvent[]): CanonicalEvent[][] {
+  let slice: CanonicalEvent[] = [];
+  const slices = [slice];
+  let units = 0;
+  for (const event of events) {
+    if (slice.length === eventsPerSlice || units > unitsPerSlice) {
+      slices.push(slice = []);
+      units = 0;
+    }
+    slice.push(event);
+    if (event.type === "block-delta") units += event.text.length;
+  }
+  return slices;
+}
+
+const eventsPerSlice = 512;
+/** UTF-16 units. */
+const unitsPerSlice = 1024 * 1024;

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { BlockKind, CanonicalEvent } from "./canonical.ts";
-import { Fold, foldEvents } from "./fold.ts";
+import { eventSlices, Fold, foldEvents } from "./fold.ts";
 
 const start = (block: number, content: BlockKind, choice = 0): CanonicalEvent => (
   { type: "block-start", choice, block, content }
@@ -212,4 +212,12 @@ Deno.test("own fields that have no room are left out without being read whole", 
   const fields = { entries: Array(9).fill(entry) };
   const fitting = folded(fields);
   assert.deepEqual([fitting.own?.fields, fitting.truncated], [fields, false]);
+});
+
+Deno.test("events are folded in slices of few events, and of little text", () => {
+  const of = (text: string) => ({ type: "block-delta", choice: 0, block: 0, text }) as const;
+  const long = Array(5).fill(of("a".repeat(700_000)));
+  assert.deepEqual(eventSlices(long).map(({ length }) => length), [2, 2, 1]);
+  assert.deepEqual(eventSlices(Array(600).fill(of("a"))).map(({ length }) => length), [512, 88]);
+  assert.deepEqual(eventSlices([...long, of("b")]).flat(), [...long, of("b")]);
 });

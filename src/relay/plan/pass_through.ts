@@ -8,6 +8,7 @@ import type {
   StreamReframer,
   UnsignedThinking,
 } from "../../dialects/kernel/dialect.ts";
+import { encodeInSteps } from "../../dialects/kernel/read_arguments.ts";
 import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { StreamPlan, TextPlan, VendorAnswer, WholeAnswer } from "./text_plan.ts";
 import { retainedSeals } from "../conversation/reasoning_store.ts";
@@ -72,10 +73,18 @@ export function* passThrough(
         ? reframed(dialect.reframe())
         : passStream({ dialect, body, facts, stateless, shown, repeat }),
     encodeFolded: (answer) =>
-      repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
+      repeatedOr(repeated, dialect, shown === undefined ? answer : { ...answer, model: shown }),
     // A client of the vendor's dialect sends reasoning back itself, except for what it doesn't see.
     retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
+}
+
+function* repeatedOr(
+  repeated: unknown,
+  dialect: Dialect,
+  answer: CanonicalAnswer,
+): Steps<unknown> {
+  return repeated ?? (yield* encodeInSteps(dialect, answer));
 }
 
 /** Plans a stream that is passed on; a retry starts with a new plan. */

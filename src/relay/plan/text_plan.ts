@@ -40,7 +40,7 @@ export interface TextPlan {
   whole(answer: VendorAnswer): Steps<WholeAnswer>;
   stream(): StreamPlan;
   /** Returns the folded answer for the record, in the caller's dialect. */
-  encodeFolded(answer: CanonicalAnswer): unknown;
+  encodeFolded(answer: CanonicalAnswer): Steps<unknown>;
   /** Returns the reasoning of this answer that a vendor needs back in the next turn. */
   retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[];
 }
@@ -76,6 +76,8 @@ export interface StreamPlan {
   forwardRun?(bytes: Uint8Array, events: readonly CanonicalEvent[]): Forwarded;
   /** Whether `forward` may get what an event holds in several slices, one after the other. */
   readonly takesSlices?: true;
+  /** UTF-16 units so far of a call's arguments, which some dialects write when the call ends. */
+  unitsOfCall?(block: number): number;
   /** Returns the end of the caller's stream, once the vendor's answer has ended well. */
   end(rest: readonly CanonicalEvent[]): Forwarded;
   /**

@@ -7,6 +7,7 @@ import type { Loss, UnsupportedField } from "../../dialects/kernel/canonical_req
 import { foldInSteps, maxBlocks, maxCitations } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
+import { encodeInSteps } from "../../dialects/kernel/read_arguments.ts";
 import { requireSummary } from "../../dialects/kernel/summary.ts";
 import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault, unreadableAnswer } from "../../shared/fault.ts";
@@ -65,7 +66,7 @@ export function translate(options: TranslationCall): TextPlan {
     const ids = answerIds(`${call.transactionId}/tools`);
     return new ResponseRewriter(encoded.emulations, () => ids("call_"));
   };
-  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeAnswer(answer, contextOf(call));
+  const encodeWhole = (answer: CanonicalAnswer) => encodeInSteps(dialect, answer, contextOf(call));
   return {
     upstream,
     sameDialect: false,
@@ -84,7 +85,7 @@ export function translate(options: TranslationCall): TextPlan {
 function* translateWhole(
   call: TranslationCall,
   rewriter: ResponseRewriter,
-  encode: (answer: CanonicalAnswer) => unknown,
+  encode: (answer: CanonicalAnswer) => Steps<unknown>,
   { bytes, events }: VendorAnswer,
 ): Steps<WholeAnswer> {
   const undone = yield* flatMapInSteps(events, (event) => rewriter.apply(event));
@@ -92,7 +93,7 @@ function* translateWhole(
   requireOnlyChoice(call, new Set(answer.choices.map(({ index }) => index)));
   const { asksForSummary } = call.request;
   if (asksForSummary) requireSummary(answer, asksForSummary);
-  const encoded = encode(answer);
+  const encoded = yield* encode(answer);
   const text = bytes.length > heavyUnits ? yield* writeJson(encoded) : JSON.stringify(encoded);
   const sent = call.streams ? yield* asStream(call, undone) : { body: text };
   const recorded = call.dialect.withoutRepeated?.(text) ?? text;
@@ -148,6 +149,26 @@ class PieceLimit {
   }
 }
 
+/** How long the arguments of calls are that haven't ended. */
+class OpenCalls {
+  readonly #units = new Map<number, number>();
+
+  listen(event: CanonicalEvent): void {
+    if (event.type === "block-start") {
+      if (event.content.kind === "tool-call") this.#units.set(event.block, 0);
+    } else if (this.#units.size === 0) return;
+    else if (event.type === "block-end") this.#units.delete(event.block);
+    else if (event.type === "block-delta") {
+      const before = this.#units.get(event.block);
+      if (before !== undefined) this.#units.set(event.block, before + event.text.length);
+    }
+  }
+
+  unitsOf(block: number): number {
+    return this.#units.get(block) ?? 0;
+  }
+}
+
 function tooLong(): Fault {
   return unreadableAnswer("a stream with more text than can be translated");
 }
@@ -159,6 +180,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
   let blocks = 0;
   let citations = 0;
   const pieces = new PieceLimit();
+  const calls = new OpenCalls();
   const write = (events: readonly CanonicalEvent[]): { events: CanonicalEvent[]; sent: string } => {
     const undone: CanonicalEvent[] = [];
     let sent = "";
@@ -167,6 +189,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
       if (event.type === "block-start") blocks++;
       else if (event.type === "citation") citations++;
       pieces.check(event);
+      calls.listen(event);
       if (chars > maxChars || blocks > maxBlocks || citations > maxCitations) throw tooLong();
       if (rewriter.keeps(event)) {
         undone.push(event);
@@ -185,6 +208,7 @@ function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPl
     contentType: encoder.contentType ?? eventStream,
     forward: (_event, decoded) => write(decoded.events),
     takesSlices: true,
+    unitsOfCall: (block) => calls.unitsOf(block),
     forwardRun: (_bytes, events) => write(events),
     end(rest) {
       const { events, sent } = write(rest);

@@ -1,4 +1,5 @@
 import type { Dialect } from "../../kernel/dialect.ts";
+import { readArgumentsAhead } from "../../kernel/read_arguments.ts";
 import { ArrayReframer } from "./answer/framing.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
@@ -43,6 +44,7 @@ export const generate: Dialect<"generate"> = {
   readRawUsage: (raw) => readUsage(raw),
   decodeAnswer,
   encodeAnswer,
+  readAhead: readArgumentsAhead,
   createStreamDecoder,
   createStreamEncoder,
   errorFrame,

@@ -4,9 +4,10 @@ import type { Usage } from "../../../shared/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
 import { summaryIn } from "../../kernel/summary.ts";
 import { shownUsage } from "../../kernel/shown_usage.ts";
-import { innerJson, isRecord } from "../../kernel/json.ts";
+import { isRecord } from "../../kernel/json.ts";
 import type { AnswerContext } from "../../kernel/dialect.ts";
 import { ownMembersOf } from "../../kernel/own_fields.ts";
+import { readArguments } from "../../kernel/read_arguments.ts";
 import { writeCitation } from "./answer/citation.ts";
 import { writeFinishReason } from "./finish_reason.ts";
 import { writeSearchBlocks } from "./answer/search_blocks.ts";
@@ -166,7 +167,5 @@ export function derivedCallId(name: string, position: number): string {
 
 function readInput(part: AnswerPart): Json | undefined {
   if (part.kind === "tool-call" && part.custom) return { input: part.text };
-  if (part.text.trim() === "") return {};
-  const input = innerJson(part.text);
-  return isRecord(input) ? input : undefined;
+  return readArguments(part);
 }

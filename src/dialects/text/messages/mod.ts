@@ -1,4 +1,5 @@
 import type { Dialect } from "../../kernel/dialect.ts";
+import { readArgumentsAhead } from "../../kernel/read_arguments.ts";
 import { countWork } from "./answer/search_blocks.ts";
 import { decodeAnswer } from "./answer_decoder.ts";
 import { encodeAnswer } from "./answer_encoder.ts";
@@ -41,6 +42,7 @@ export const messages: Dialect<"messages"> = {
   readRawUsage: (raw) => readUsage(raw),
   decodeAnswer,
   encodeAnswer,
+  readAhead: readArgumentsAhead,
   createStreamDecoder,
   createStreamEncoder,
   errorFrame,

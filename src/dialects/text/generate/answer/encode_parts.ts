@@ -1,7 +1,8 @@
 import type { AnswerPart } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
-import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { isRecord } from "../../../kernel/json.ts";
 import { ownMembersOf } from "../../../kernel/own_fields.ts";
+import { readArguments } from "../../../kernel/read_arguments.ts";
 import { callMark } from "../request/call_mark.ts";
 import { addOwn } from "./own_part.ts";
 
@@ -26,7 +27,7 @@ function writePart(part: AnswerPart): Record<string, unknown> | undefined {
         ? undefined
         : { text: part.text, thought: true, ...signatureOf(part.opaque) };
     case "tool-call": {
-      const args = part.custom ? { input: part.text } : parseArguments(part.text);
+      const args = part.custom ? { input: part.text } : readArguments(part);
       if (args === undefined) return undefined;
       return {
         functionCall: { ...(part.id === "" ? {} : { id: part.id }), name: part.name, args },
@@ -40,7 +41,7 @@ function writePart(part: AnswerPart): Record<string, unknown> | undefined {
         ...signatureOf(part.opaque),
       };
     case "vendor":
-      if (part.opaque?.kind === "block") return parseArguments(part.opaque.value);
+      if (part.opaque?.kind === "block") return readArguments({ text: part.opaque.value });
       return part.dialect === "generate" && isRecord(part.value)
         ? { ...part.value, ...signatureOf(part.opaque) }
         : undefined;
@@ -49,17 +50,7 @@ function writePart(part: AnswerPart): Record<string, unknown> | undefined {
 
 /** Whether this dialect can't express a call: its arguments must be an object. */
 export function isInvalidCall(part: AnswerPart): boolean {
-  return part.kind === "tool-call" && !part.custom && parseArguments(part.text) === undefined;
-}
-
-/**
- * Returns the arguments as an object, empty if there are none; undefined if the text isn't an
- * object.
- */
-export function parseArguments(text: string): JsonRecord | undefined {
-  if (text.trim() === "") return {};
-  const json = innerJson(text);
-  return isRecord(json) ? json : undefined;
+  return part.kind === "tool-call" && !part.custom && readArguments(part) === undefined;
 }
 
 /** Returns the signature of a part, if a vendor of this dialect made it. */

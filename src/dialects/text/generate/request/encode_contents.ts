@@ -16,8 +16,9 @@ import { innerJson, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { leftOutNote } from "../../../kernel/media_source.ts";
 import { noUserTurn } from "../../../kernel/no_user_turn.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
+import { readArguments } from "../../../kernel/read_arguments.ts";
 import { mediaPart } from "./encode_media.ts";
-import { parseArguments, signatureOf } from "../answer/encode_parts.ts";
+import { signatureOf } from "../answer/encode_parts.ts";
 import type { ModelTraits } from "../models.ts";
 
 interface EncodedContents {
@@ -206,7 +207,7 @@ function responseObject(result: ToolResultPart): JsonRecord {
   const text = texts.join("\n");
   if (result.isError) return { error: text };
   if (texts.length === 0 && result.parts.length > 0) return {};
-  const object = text.trim() === "" ? undefined : parseArguments(text);
+  const object = text.trim() === "" ? undefined : readArguments({ text });
   return object ?? { output: text };
 }
 
