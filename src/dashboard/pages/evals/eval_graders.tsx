@@ -30,7 +30,7 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
   const id = (field: string) => `grader${slot}_${field}`;
   const next = slot + 1;
   const isOpen = graderSlots.slice(next).some((one) =>
-    isUsed(one, (field) => shown.values[field]?.[0]?.trim() ?? "")
+    (shown.values[`grader${one}_type`]?.[0] ?? "") !== ""
   );
   return (
     <div class="grader">
@@ -73,18 +73,10 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
 }
 
 export function usedSlots(form: Form): number[] {
-  return graderSlots.filter((slot) => isUsed(slot, (field) => form.text(field)));
+  return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
 }
 
-/** Whether anything was entered for the grader, maybe without its type. */
-function isUsed(slot: number, textOf: (field: string) => string): boolean {
-  return ["type", "text", "model"].some((field) => textOf(`grader${slot}_${field}`) !== "");
-}
-
-/**
- * Reads the form's graders. Throws a fault for a schema that isn't JSON, and for what was typed in a
- * field that the chosen type doesn't use.
- */
+/** Reads the form's graders. Throws a fault for a schema that isn't JSON. */
 export function readGraders(form: Form): unknown[] {
   return usedSlots(form).map((slot, index) => readGrader(form, slot, index));
 }
@@ -92,16 +84,6 @@ export function readGraders(form: Form): unknown[] {
 function readGrader(form: Form, slot: number, index: number): unknown {
   const type = form.text(`grader${slot}_type`);
   const text = form.text(`grader${slot}_text`);
-  const model = form.text(`grader${slot}_model`);
-  if (type === "") {
-    throw invalidValue(`graders[${index}].type`, "choose what it does, or empty its other fields");
-  }
-  if (type !== "judge" && model !== "") {
-    throw invalidValue(
-      `graders[${index}].model`,
-      "choose “A model judges” above, or leave this empty",
-    );
-  }
   switch (type) {
     case "exact":
     case "contains":
@@ -111,7 +93,7 @@ function readGrader(form: Form, slot: number, index: number): unknown {
     case "json_schema":
       return { type, schema: parseSchema(text, index) };
     default:
-      return { type, model, prompt: text };
+      return { type, model: form.text(`grader${slot}_model`), prompt: text };
   }
 }
 
