@@ -89,6 +89,7 @@ export interface ChangedLimits {
 export interface BudgetListQuery {
   readonly accountId?: number;
   readonly id?: string;
+  readonly on?: Pick<Budget, "scope" | "per">;
   readonly now: Date;
   /** Default: from the beginning. */
   readonly after?: BudgetCursor;

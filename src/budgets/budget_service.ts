@@ -9,7 +9,6 @@ import {
   budgetLimits,
   type BudgetRequest,
   type BudgetScope,
-  budgetScopeText,
   type BudgetStore,
   type ChangedLimits,
   limitAt,
@@ -62,24 +61,34 @@ export function createBudgetService(
     subject: budget.id,
     detail: describe(budget, clock.now()),
   });
-  const limitOf = async ({ accountId, scope, per }: BudgetRequest) => {
-    const there = (await store.list({ accountId, now: clock.now() })).find((one) =>
-      one.per === per && budgetScopeText(one.scope) === budgetScopeText(scope)
-    );
-    if (there) return there.limitNanos;
-    const why = "there is no budget yet, so give the limit that holds after raise_until";
-    throw missingOption("usd", why);
-  };
   const checkRaised = (raised: ChangedLimits["raised"]) => {
     if (!raised || raised.until > clock.now()) return;
     throw new OptionError("raise_until", "expected a time in the future");
   };
+  const change: BudgetService["change"] = async (id, limits, actor) => {
+    checkRaised(limits.raised);
+    const stored = await store.change(id, limits, {
+      now: clock.now(),
+      audit: (written) => note("budget.set", written, actor),
+    });
+    await changed();
+    return stored;
+  };
+  /** Changes nothing but until when a budget is raised: its limit may be set at the same time. */
+  const setRaised = async (request: BudgetRequest, actor: BudgetActor) => {
+    const { accountId, raised } = request;
+    const [there] = await store.list({ accountId, on: request, now: clock.now() });
+    const stored = there && await change(there.id, { raised }, actor);
+    if (stored) return stored;
+    const why = "there is no budget yet, so give the limit that holds after raise_until";
+    throw missingOption("usd", why);
+  };
   return {
     async set(request, actor) {
-      const { accountId, scope, raised } = request;
+      const { accountId, scope, raised, limitNanos } = request;
+      if (limitNanos === undefined) return await setRaised(request, actor);
       checkRaised(raised);
-      const budget = { ...request, limitNanos: request.limitNanos ?? await limitOf(request) };
-      const stored = await store.set(newId(), budget, {
+      const stored = await store.set(newId(), { ...request, limitNanos }, {
         now: clock.now(),
         prior: (since) => chargedSince(accountId, scope, since),
         audit: (written) => note("budget.set", written, actor),
@@ -90,15 +99,7 @@ export function createBudgetService(
       await changed();
       return stored;
     },
-    async change(id, limits, actor) {
-      checkRaised(limits.raised);
-      const stored = await store.change(id, limits, {
-        now: clock.now(),
-        audit: (written) => note("budget.set", written, actor),
-      });
-      await changed();
-      return stored;
-    },
+    change,
     async remove(id, actor, accountId) {
       const removed = await store.remove(id, {
         ...defined({ accountId }),

@@ -316,6 +316,11 @@ const reads: Reads = {
       return budgets.list({ accountId, now, after, limit: 51 });
     },
   ],
+  "the budget on a user": [
+    2,
+    ({ budgets }) =>
+      budgets.list({ accountId, now, on: { scope: { kind: "user", name: "user 5" }, per: "day" } }),
+  ],
   "a budget": [2, ({ budgets }) => budgets.list({ accountId, now, id: "no budget" })],
   "credit": [3 * 20 + 10, ({ history }) => history.latestOfEachKind(accountId, 20)],
   "file of credit, a page": [30, ({ history }) => history.latest(accountId, 20)],

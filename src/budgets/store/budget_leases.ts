@@ -133,17 +133,34 @@ export function lockPeriods(
   );
 }
 
-/** Deletes locked periods, and all that refers to them. */
+/**
+ * Deletes locked periods, and all that refers to them; false if there are too many charges for one
+ * transaction.
+ */
 export async function deletePeriods(
   tx: Queryable,
   periods: readonly BudgetPeriod[],
-): Promise<void> {
+): Promise<boolean> {
+  const charges = await tx.query(
+    `delete from budget_charges where ctid = any(array(
+       select c.ctid from unnest($1::text[], $2::timestamptz[]) as p(budget_id, starts_at)
+       cross join lateral (
+         select ctid from budget_charges
+         where budget_id = p.budget_id and starts_at = p.starts_at offset 0
+       ) as c limit ${deletedCharges})) returning 1 as one`,
+    columnsOf(periods),
+  );
+  if (charges.length === deletedCharges) return false;
   await tx.query(
     `delete from budget_periods
      where (budget_id, starts_at) in (select * from unnest($1::text[], $2::timestamptz[]))`,
     columnsOf(periods),
   );
+  return true;
 }
+
+/** The most charges that one transaction deletes: a month may have a million. */
+const deletedCharges = 5_000;
 
 function columnsOf(periods: readonly BudgetPeriod[]): [string[], Date[]] {
   return [periods.map(({ budgetId }) => budgetId), periods.map(({ startsAt }) => startsAt)];

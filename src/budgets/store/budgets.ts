@@ -1,5 +1,5 @@
 import { writeAudit } from "../../audit/store/audit.ts";
-import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import type { Database, Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import {
   type Budget,
@@ -86,7 +86,11 @@ export function createBudgetStore(database: Database): BudgetStore {
         "p.spent_nanos::numeric / greatest(b.limit_nanos, 1) desc",
       ),
     changedSince: (since) => changedSince(database, since),
-    sweep: (...limits) => database.transaction((tx) => sweep(tx, ...limits)),
+    async sweep(...limits) {
+      for (let isDone = false; !isDone;) {
+        isDone = await database.transaction((tx) => sweep(tx, ...limits));
+      }
+    },
     ...createBudgetLeases(database),
   };
 }
@@ -94,8 +98,9 @@ export function createBudgetStore(database: Database): BudgetStore {
 /**
  * Locks the periods first, in the common order, since leases may still be renewed. What is added
  * meanwhile, such as the period of a late call, or locked by others, is left to the next sweep.
+ * False if there are more charges of these periods: another transaction continues.
  */
-async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<void> {
+async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promise<boolean> {
   const removed = await tx.query(
     `select id from budgets where removed_at is not null
        and changed_at < now() - make_interval(mins => $1::int)`,
@@ -111,7 +116,7 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
     [ids, before],
   );
   const free = await lockPeriods(tx, rows.map(readPeriod), "skip locked");
-  await deletePeriods(tx, free.map(readPeriod));
+  if (!await deletePeriods(tx, free.map(readPeriod))) return false;
   await tx.query(
     `delete from budgets where id = any(array(
        select id from budgets b where id = any($1::text[])
@@ -119,6 +124,7 @@ async function sweep(tx: Queryable, removedMinutes: number, before: Date): Promi
        order by id for update skip locked))`,
     [ids],
   );
+  return true;
 }
 
 /** The most periods that end a sweep: each is locked. */
@@ -215,27 +221,31 @@ async function addSpent(
 
 async function list(
   database: Queryable,
-  { accountId, now, id, after, limit }: BudgetListQuery,
+  { accountId, now, id, on, after, limit }: BudgetListQuery,
   order = "b.account_id, b.scope, b.name, b.per",
 ): Promise<StoredBudget[]> {
-  const beyond = after ? [after.accountId, after.scope.kind, after.scope.name, after.per] : [];
+  const values: SqlValue[] = [periodStart("day", now), periodStart("month", now)];
+  const bind = (...some: SqlValue[]) => some.map((one) => `$${values.push(one)}`).join(", ");
+  const keyOf = ({ scope, per }: Pick<Budget, "scope" | "per">) =>
+    bind(scope.kind, sanitizeText(scope.name), per);
+  const conditions = ["b.removed_at is null"];
+  // No index serves a sum: without statistics, the planner would read all of the account for an id.
+  const account = id === undefined ? "b.account_id" : "(b.account_id + 0)";
+  if (accountId !== undefined) conditions.push(`${account} = ${bind(accountId)}`);
+  if (id !== undefined) conditions.push(`b.id = ${bind(id)}`);
+  if (on) conditions.push(`(b.scope, b.name, b.per) = (${keyOf(on)})`);
+  if (after) {
+    const key = `${bind(after.accountId)}, ${keyOf(after)}`;
+    conditions.push(`(b.account_id, b.scope, b.name, b.per) > (${key})`);
+  }
   const rows = await database.query(
     `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent
      from budgets b left join budget_periods p on p.budget_id = b.id
-       and p.starts_at = case b.per when 'day' then $3::timestamptz else $4::timestamptz end
-     where b.removed_at is null and ($1::bigint is null or b.account_id = $1::bigint)
-       and ($2::text is null or b.id = $2::text)
-       ${after ? "and (b.account_id, b.scope, b.name, b.per) > ($6, $7, $8, $9)" : ""}
-     order by ${order} nulls last limit $5::bigint`,
-    [
-      accountId ?? null,
-      id ?? null,
-      periodStart("day", now),
-      periodStart("month", now),
-      limit ?? null,
-      ...beyond,
-    ],
-    // A plan for any account, or any id, reads the budgets of all.
+       and p.starts_at = case b.per when 'day' then $1::timestamptz else $2::timestamptz end
+     where ${conditions.join(" and ")}
+     order by ${order} nulls last limit ${bind(limit ?? null)}::bigint`,
+    values,
+    // A plan for any number of rows sorts all budgets.
     { forceCustomPlan: true },
   );
   return rows.map((row) => ({
