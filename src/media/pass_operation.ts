@@ -5,6 +5,7 @@ import { JsonTextError } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
 import { methodPath } from "../dialects/text/generate/models.ts";
 import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
+import { hasMedia } from "../dialects/kernel/media_field.ts";
 import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
 import {
   forVendor,
@@ -233,8 +234,7 @@ async function wholeAnswer(
     reader.json(await step.inSteps(() => parsedOrNone(text, operation.maxValues)));
   } else {
     if (isJson(type)) checkAnswerLimits(text, operation.maxValues);
-    // What has files isn't an error, whatever stands beside them.
-    const error = files.size === 0 ? errorIn(text, type) : undefined;
+    const error = files.size === 0 ? errorIn(text, type, operation) : undefined;
     if (error) throw ctx.vendorCall.fault(error);
     reader.whole(text, type);
   }
@@ -279,11 +279,19 @@ function reportBroken(
 /** Longer texts are not checked for an error. */
 const maxErrorUnits = 64 * 1024;
 
-/** Some hosts and aggregators send errors with status 200. */
-function errorIn(text: string, contentType: string): VendorError | undefined {
+/**
+ * Some hosts and aggregators send errors with status 200. Media are an answer, whatever stands
+ * beside them.
+ */
+function errorIn(
+  text: string,
+  contentType: string,
+  { mediaFields }: Pick<Operation, "mediaFields">,
+): VendorError | undefined {
   if (text.length > maxErrorUnits || !isJson(contentType)) return undefined;
   const answer = parsedRecord(text);
-  return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
+  if (!answer || !carriesError(answer) || hasMedia(answer, mediaFields)) return undefined;
+  return readVendorError(answer, undefined);
 }
 
 /** Reports the usage to the meter, and returns the rest for the record. */

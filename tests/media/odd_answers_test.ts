@@ -224,17 +224,39 @@ Deno.test("a cost that this vendor isn't believed makes no answer free", async (
   }
 });
 
-Deno.test("large pictures beside an error are passed on, and paid", async () => {
-  const data = [{ b64_json: `iVBORw0KGgo${"A".repeat(200_001)}` }];
-  const body = { created: 7, data, error: { message: "One of two failed.", code: 500 } };
-  service().answer({ body });
-  const answer = await service().post(...calls.pictures!);
-  assert.equal(answer.status, 200);
-  assert.deepEqual(await answer.json(), body);
-  rows.expect(answer, "beside an error", (row) => {
-    assert.equal(row.status, "completed");
-    assert.ok(Number(row.charged_usd) > 0);
-  });
+Deno.test("pictures beside an error are passed on, and paid", async () => {
+  const error = { message: "One of two failed.", code: 500 };
+  const drawn = [
+    { b64_json: `iVBORw0KGgo${"A".repeat(200_001)}` },
+    { b64_json: "iVBORw0KGgoA" },
+    { url: "https://pictures.example/boat.png" },
+  ];
+  const predictions = [{ mimeType: "image/png", bytesBase64Encoded: "iVBORw0KGgoA" }];
+  const imagen = ["/vendor-d/v1beta/models/imagen-4.0-generate-001:predict", {
+    instances: [{ prompt: "A boat" }],
+  }] as const;
+  const cases = [
+    ...drawn.map((one) => ({ call: calls.pictures!, body: { created: 7, data: [one], error } })),
+    { call: imagen, body: { predictions, error } },
+  ];
+  for (const { call: [path, asked], body } of cases) {
+    service().answer({ body });
+    const answer = await service().post(path, asked);
+    assert.deepEqual([answer.status, await answer.json()], [200, body]);
+    rows.expect(answer, "beside an error", (row) => {
+      assert.equal(row.status, "completed");
+      assert.ok(Number(row.charged_usd) > 0);
+    });
+  }
+});
+
+Deno.test("an error beside a list without pictures is passed on as the error", async () => {
+  for (const data of [[], [{}], [{ b64_json: "" }], ["none"]]) {
+    service().answer({ body: { data, error: { message: "Too many words in it.", code: 400 } } });
+    const answer = await service().post(...calls.pictures!);
+    assert.match((await answer.json()).error.message, /Too many words/);
+    rows.expect(answer, "an error", (row) => assert.equal(row.charged_usd, "0.000000000"));
+  }
 });
 
 Deno.test("the unified body has the pictures that stand beside an error, and they are paid", async () => {

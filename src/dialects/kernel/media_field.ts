@@ -1,3 +1,5 @@
+import { type JsonRecord, recordsIn } from "./json.ts";
+
 /**
  * A field of a wire format that holds inline media, as base64 or a `data:` address, so that records
  * can store large media separately.
@@ -25,4 +27,13 @@ export function isMediaField(
 ): boolean {
   return location.key === field.key &&
     (field.parent === undefined || location.parent === field.parent);
+}
+
+/** Whether one of the answer's lists has an item with media, inline or by address. */
+export function hasMedia(answer: JsonRecord, fields: readonly MediaField[]): boolean {
+  return Object.entries(answer).some(([parent, list]) =>
+    recordsIn(list).some((item) =>
+      fields.some((field) => isMediaField(field, { key: field.key, parent }) && !!item[field.key])
+    )
+  );
 }
