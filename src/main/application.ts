@@ -143,7 +143,7 @@ export function createServices(
   version: string,
   lines: LogLines,
   stack: AsyncDisposableStack,
-  role: WorkerRole = { seat: onlySeat, siblings: noSiblings },
+  role: WorkerRole & { clock?: Clock } = { seat: onlySeat, siblings: noSiblings },
 ): Services {
   const core = createCore(config, opened, { lines, version, role });
   const { database, clock, log, newId, analyticsStore, vendors, telemetry, readAhead } = core;
@@ -194,13 +194,12 @@ export function createServices(
 function createCore(
   config: Config,
   opened: OpenedStores,
-  { lines, version, role: { seat, siblings } }: {
+  { lines, version, role: { seat, siblings, clock = systemClock } }: {
     lines: LogLines;
     version: string;
-    role: WorkerRole;
+    role: WorkerRole & { clock?: Clock };
   },
 ) {
-  const clock = systemClock;
   const log = createServiceLog(lines, clock, seat, config);
   const vendors = createVendors(config, clock, log);
   const erasureIndex = createErasureIndex(clock);

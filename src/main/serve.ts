@@ -1,5 +1,5 @@
 import { type Log, type LogLines, stdoutLines } from "../base/log.ts";
-import { systemClock } from "../base/clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
 import { serveControl } from "../admin/control.ts";
 import { adminDepsOf } from "../admin/deps.ts";
 import { claimLink, firstSignInLink } from "../dashboard/app.tsx";
@@ -72,6 +72,8 @@ export interface ServerOptions {
   /** Set if this process is one of several workers. */
   worker?: Worker | undefined;
   onFirstStart?: OnFirstStart | undefined;
+  /** The clock of the services; the system's by default. */
+  clock?: Clock;
   /** By default the server starts a thread of its own. */
   writerThreads?: WriterThreads;
   /** Finds the limit on connections; by default `connectionsByDescriptors`, in each server. */
@@ -89,7 +91,8 @@ export async function startServer(
   print: (line: string) => void,
   { lines = stdoutLines(), worker, onFirstStart, ...options }: ServerOptions = {},
 ): Promise<Server> {
-  const { seat, siblings } = worker ? { ...worker, siblings: worker.parent } : alone;
+  const role = { ...options, ...worker ? { ...worker, siblings: worker.parent } : alone };
+  const { seat, greets } = role;
   const config = shareOf(wholeConfig, seat);
   // Cleans up in reverse order: here if the start fails, else when the server stops.
   await using starting = new AsyncDisposableStack();
@@ -107,14 +110,14 @@ export async function startServer(
   };
   // Opened first: a start that fails after printing the first key would lose it. A worker that
   // joins others opens it last, so that early connections don't wait while those could answer.
-  const openedFirst = worker?.greets === false ? undefined : await openPorts();
+  const openedFirst = greets ? await openPorts() : undefined;
   if (openedFirst) await directory?.describe({ address: openedFirst.address });
   // Serves the operator and the supervisor's watchdog until the services have stopped.
   const answering = starting.use(new AsyncDisposableStack());
   const { logFormat } = config;
   const log = createProgramLog((line) => lines.write(line), systemClock.now, { logFormat, seat });
   const opened = await openStores(config, starting, { log, seat, ...options });
-  const services = createServices(config, opened, version, lines, starting, { seat, siblings });
+  const services = createServices(config, opened, version, lines, starting, role);
   worker?.parent.answers(services.answerWorkers);
   await services.start();
   const listeners = openedFirst ?? await openPorts();
@@ -132,7 +135,6 @@ export async function startServer(
   const firstKey = await firstStart(services);
   openFor(services, listeners, { dashboard, operator });
   if (firstKey) await onFirstStart?.({ services, key: firstKey, address: listeners.address });
-  const greets = worker?.greets ?? true;
   if (greets || firstKey) {
     const shown = { dashboard, firstKey, greets };
     for (const line of await greetingOf(services, listeners.address, shown)) print(line);
@@ -165,7 +167,7 @@ async function drainCalls(
   await streams.drain(Math.max(0, untilMs - systemClock.monotonicMs()));
 }
 
-const alone = { seat: onlySeat, siblings: noSiblings };
+const alone = { seat: onlySeat, siblings: noSiblings, greets: true };
 
 /** Returns the greeting's lines; if `greets` is false, without the link that makes an owner. */
 async function greetingOf(

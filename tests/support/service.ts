@@ -1,6 +1,7 @@
 import { type Client, createClient } from "../../contracts/client.ts";
 import { contracts } from "../../contracts/mod.ts";
 import { callControl } from "../../src/admin/control.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import type { CommandResult } from "../../src/admin/command.ts";
 import { connectionsByDescriptors } from "../../src/listener/descriptors.ts";
 import { parseConfig } from "../../src/main/config.ts";
@@ -61,6 +62,8 @@ export interface TestServiceOptions extends DatabaseChoice {
   client?: Deno.HttpClient;
   /** See `startServer`. */
   onFirstStart?: OnFirstStart;
+  /** See `startServer`. */
+  clock?: Clock;
 }
 
 export interface DatabaseChoice {
@@ -99,6 +102,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     {
       lines: { write: (line) => log.push(line), flush() {} },
       onFirstStart: options.onFirstStart,
+      ...options.clock ? { clock: options.clock } : {},
       writerThreads,
       maxByDescriptors,
     },
