@@ -35,8 +35,8 @@ export interface Limit {
   nanos: bigint;
   /** The most that it may have spent in a period by its limits so far, and what nobody held. */
   highestNanos: bigint;
-  /** Calls that were erased before there was this limit: it doesn't know of them. */
-  readonly unseen: ReadonlySet<string>;
+  /** Earlier calls and what they count: their charge of then, or 0 if they were erased. */
+  readonly earlier: ReadonlyMap<string, bigint>;
 }
 
 /** Plain sums, by which an account must have what it has. */
@@ -56,12 +56,9 @@ export class AccountModel {
     return this.grantedNanos - this.deductedNanos - this.chargedNanos;
   }
 
-  spentNanos({ per, counts, unseen }: Limit, at: Date): bigint {
-    return sum(
-      this.calls.filter((call) =>
-        counts(call) && !unseen.has(call.id) && startOf(per, call.at) === startOf(per, at)
-      ),
-    );
+  spentNanos({ per, counts, earlier }: Limit, at: Date): bigint {
+    return this.calls.filter((call) => counts(call) && startOf(per, call.at) === startOf(per, at))
+      .reduce((total, call) => total + (earlier.get(call.id) ?? call.chargedNanos), 0n);
   }
 
   /** The least of what is left for a call: of the balance, and under each limit that counts it. */
@@ -71,15 +68,23 @@ export class AccountModel {
     return [this.balanceNanos, ...left].reduce((least, each) => each < least ? each : least);
   }
 
-  setLimit(name: string, nanos: bigint, made: Pick<Limit, "per" | "counts">, at: Date): void {
+  setLimit(
+    name: string,
+    nanos: bigint,
+    made: Pick<Limit, "per" | "counts"> & { seesErased: boolean },
+    at: Date,
+  ): void {
     const before = this.limits.get(name);
     if (before) {
       before.nanos = nanos;
       if (nanos > before.highestNanos) before.highestNanos = nanos;
       return;
     }
-    const unseen = new Set(this.calls.filter(({ isErased }) => isErased).map(({ id }) => id));
-    const limit: Limit = { ...made, nanos, highestNanos: nanos, unseen };
+    const earlier = new Map(this.calls.map(({ id, chargedNanos, isErased }) => [
+      id,
+      isErased && !made.seesErased ? 0n : chargedNanos,
+    ]));
+    const limit: Limit = { ...made, nanos, highestNanos: nanos, earlier };
     const spent = this.spentNanos(limit, at);
     if (spent > nanos) limit.highestNanos = spent;
     this.limits.set(name, limit);

@@ -28,7 +28,7 @@ export interface CallStep {
 export type Step =
   | CallStep
   | { readonly do: "cached"; readonly text: number; readonly service: number }
-  | { readonly do: "background"; readonly service: number; readonly cancels: boolean }
+  | { readonly do: "background"; readonly service: number }
   | { readonly do: "grant" | "deduct"; readonly nanos: bigint; readonly times: number }
   | { readonly do: "cap"; readonly per: Per; readonly nanos: bigint }
   | { readonly do: "budget"; readonly on: string; readonly per: Per; readonly nanos: bigint }
@@ -56,7 +56,7 @@ function makeStep(random: Random): Step {
   return random.weighted<() => Step>([
     [40, () => makeCalls(random, service)],
     [6, () => ({ do: "cached", text: random.below(2), service })],
-    [3, () => ({ do: "background", service, cancels: random.chance(30) })],
+    [3, () => ({ do: "background", service })],
     [8, () => ({ do: "grant", nanos: amount(random), times: 1 + random.below(3) })],
     [3, () => ({ do: "deduct", nanos: amount(random) / 4n, times: 1 + random.below(2) })],
     [5, () => ({ do: "cap", per, nanos: amount(random) })],
