@@ -1,4 +1,5 @@
 import { joinBytes } from "./bytes.ts";
+import type { CopyRoom, CopyShare } from "./copy_room.ts";
 
 /** Larger answers are not stored for repeated requests. */
 export const maxStoredBytes = 16 * 1024 * 1024;
@@ -10,24 +11,42 @@ export function bytesOf(body: string | Uint8Array | null): Uint8Array | undefine
   return bytes.length > maxStoredBytes ? undefined : bytes;
 }
 
-/** Collects the bytes of a streamed answer, up to `maxStoredBytes`. */
+/**
+ * Collects the bytes of a streamed answer, up to `maxStoredBytes` and as long as there is room for
+ * them. Always call `whole` or `drop`.
+ */
 export class AnswerBytes {
-  #pieces: Uint8Array[] = [];
+  readonly #share: CopyShare | undefined;
+  /** Undefined once they are dropped. */
+  #pieces: Uint8Array[] | undefined = [];
   #length = 0;
+
+  /** `room` is absent where the answer has room of its own. */
+  constructor(room?: { copies: CopyRoom; accountId: number }) {
+    this.#share = room?.copies.open(room.accountId, () => this.#pieces = undefined);
+  }
 
   /** Adds a piece of the answer; returns the bytes as they are stored. */
   add(bytes: Uint8Array): Uint8Array {
-    this.#length += bytes.length;
     const own = ownOf(bytes);
-    if (this.#length > maxStoredBytes) this.#pieces = [];
-    else this.#pieces.push(own);
+    if (!this.#pieces) return own;
+    this.#length += own.length;
+    this.#pieces.push(own);
+    if (this.#length > maxStoredBytes) this.drop();
+    else this.#share?.add(own.length);
     return own;
   }
 
-  /** Returns the whole answer; undefined if it was too large to store. */
+  /** Returns the whole answer, and holds it no longer; undefined if it was dropped or too large. */
   whole(): Uint8Array | undefined {
-    if (this.#length > maxStoredBytes) return undefined;
-    return joinBytes(this.#pieces);
+    const bytes = this.#pieces && joinBytes(this.#pieces);
+    this.drop();
+    return bytes;
+  }
+
+  drop(): void {
+    this.#pieces = undefined;
+    this.#share?.release();
   }
 }
 

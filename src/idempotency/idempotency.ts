@@ -1,4 +1,5 @@
 import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
+import type { CopyRoom } from "../base/copy_room.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Step } from "../base/heavy_work.ts";
 import { within } from "../base/deadline.ts";
@@ -62,6 +63,8 @@ export interface IdempotencyDeps {
   log: Pick<Log, "warn" | "error">;
   /** Bounds what is read ahead of slow callers. */
   readAhead: ReadAhead;
+  /** Bounds the copies of streams. */
+  copies: CopyRoom;
   /** Whether a call was erased while it was under way: its answer is not kept. */
   isErased?: (call: Interaction) => boolean;
   /** Refunds a call's charge. */
@@ -108,8 +111,8 @@ export class Idempotency {
 
   /**
    * Returns the stored answer of the same request, waits for one that is under way, or makes it
-   * with `run`. Only a completed answer with status 2xx and at most 16 MiB is stored. After any
-   * other answer, and when the first caller leaves one that doesn't go on without it, the id is
+   * with `run`. Only a completed answer with status 2xx and at most 16 MiB is stored, if its account
+   * has room for the copy of a stream until it ends. After any other answer, and when the first caller leaves one that doesn't go on without it, the id is
    * free and one of the waiting requests runs. The first caller's bytes are passed on as they come;
    * only the beginning of a call, for at most five seconds, and the end of its answer, for at most
    * one, wait for the store. Throws `idempotency_conflict` when the id is in use for another body.
@@ -289,25 +292,31 @@ export class Idempotency {
     reply: Reply,
     body: ReadableStream<Uint8Array>,
   ): ReadableStream<Uint8Array> {
-    const bytes = keepsNothing ? undefined : new AnswerBytes();
+    const { copies, readAhead } = this.#deps;
+    const { accountId } = attempt.claim;
+    const room = reply.hold ? undefined : { copies, accountId };
+    const bytes = keepsNothing ? undefined : new AnswerBytes(room);
     return tapStream(body, {
       piece: (piece) => bytes?.add(piece) ?? piece,
       // The bytes are kept anyway, and a repeat doesn't wait for this reader.
       aheadBytes: bytes && maxStoredBytes,
-      ahead: reply.hold ? undefined : this.#deps.readAhead.open(attempt.claim.accountId),
+      ahead: reply.hold ? undefined : readAhead.open(accountId),
       hold: reply.hold,
       holdsLast: reply.headers["content-length"] !== undefined,
       // A repeat would make an answer that goes on, and be charged for it, again.
       readsOn: () => goesOnAlone(trace) || isCompleted(trace),
       // Without its bytes the answer is not kept.
       ended: () => this.#conclude(attempt, reply, bytes?.whole(), trace, true),
-      broken: () => this.#abandon(attempt),
+      broken: () => {
+        bytes?.drop();
+        this.#abandon(attempt);
+      },
     }, signal);
   }
 
   /**
-   * Called once the whole answer is known; `bytes` is undefined when it is too large or not to be
-   * kept.
+   * Called once the whole answer is known; `bytes` is undefined when it is too large, is not to be
+   * kept, or lost its room.
    */
   async #conclude(
     attempt: InFlightRequest,

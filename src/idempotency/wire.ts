@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
+import type { CopyRoom } from "../base/copy_room.ts";
 import type { ReadAhead } from "../base/read_ahead.ts";
 import { refundCharge } from "../credit/store/refund_charge.ts";
 import type { Database } from "../database/database.ts";
@@ -21,6 +22,7 @@ export interface IdempotencyOptions {
   pause: (ms: number) => Promise<void>;
   flushRecords: FlushRecords;
   readAhead: ReadAhead;
+  copies: CopyRoom;
   /** Whether a call was erased while it was under way. */
   isErased: (call: SelectableCall) => boolean;
 }
@@ -29,7 +31,7 @@ const refundAttempts = 60;
 const refundPauseMs = 1000;
 
 export function createIdempotencyServices(options: IdempotencyOptions) {
-  const { database, processId, clock, log, newId, readAhead, isErased } = options;
+  const { database, processId, clock, log, newId, readAhead, copies, isErased } = options;
   const store = createReplays(database, { processId });
   return {
     idempotency: new Idempotency({
@@ -39,6 +41,7 @@ export function createIdempotencyServices(options: IdempotencyOptions) {
       setTimer: systemSetTimer,
       log,
       readAhead,
+      copies,
       isErased,
       onDuplicate: (duplicate) => refund(options, duplicate),
     }),

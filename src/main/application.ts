@@ -1,6 +1,7 @@
 import { createSocketTurns, type SocketTurns } from "../http/sockets/socket_turns.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
+import { CopyRoom } from "../base/copy_room.ts";
 import { ReadAhead } from "../base/read_ahead.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import { createProgramLog } from "./log_events.ts";
@@ -107,6 +108,8 @@ export interface Services extends RefusalServices {
   idempotency: Idempotency;
   /** Bounds what streams are read ahead of slow callers (`BODIES_IN_FLIGHT_BYTES`). */
   readAhead: ReadAhead;
+  /** Bounds the copies of streams for repeats and the response cache. */
+  copies: CopyRoom;
   erasure: ErasureServices;
   exports: Exports;
   cohorts: CohortStore;
@@ -146,7 +149,8 @@ export function createServices(
   role: WorkerRole & { clock?: Clock } = { seat: onlySeat, siblings: noSiblings },
 ): Services {
   const core = createCore(config, opened, { lines, version, role });
-  const { database, clock, log, newId, analyticsStore, vendors, telemetry, readAhead } = core;
+  const { database, clock, log, newId, analyticsStore, vendors, telemetry, readAhead, copies } =
+    core;
   const masterKey = () => Promise.resolve(core.masterKey);
   const stores = createOperatorStores({ database, clock, masterKey });
   const access = createAccess(core, stores, vendors.registry);
@@ -175,7 +179,7 @@ export function createServices(
     { log, onRun: (job, outcome) => metrics.backgroundJobRuns.inc({ job, outcome }) },
   );
   const services: Services = {
-    ...{ config, version, clock, log, newId, readAhead },
+    ...{ config, version, clock, log, newId, readAhead, copies },
     ...{ database, analyticsStore, dialects, stores, vendors, webhooks, archivePrices },
     ...{ ...access, ...recording, ...calling, ...work, ...refusals, ...monitoring },
     cohorts: createCohorts(database, records.fairAnalytics),
@@ -213,6 +217,8 @@ function createCore(
     /** The queue in which accounts take turns to read the main database. */
     reads,
     readAhead: new ReadAhead(config.bodiesInFlightBytes),
+    // So that an account alone may hold as much as the setting, and a copy of 16 MiB.
+    copies: new CopyRoom(4 * config.bodiesInFlightBytes),
     /** Which calls were erased; checked by everything that stores or caches data of a call. */
     erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },
@@ -254,13 +260,13 @@ function createCalling(
     "keys" | "credit" | "records" | "storedResponses" | "responseCache"
   >,
 ): Pick<Services, "routing" | "keyPools" | "targetHealth" | "budgets" | "calls"> {
-  const { config, database, vendors, clock, log, newId, readAhead, lookups } = core;
+  const { config, database, vendors, clock, log, newId, readAhead, copies, lookups } = core;
   const routing = createConfiguredRouting(config, { ...vendors, database, log });
   const keyPools = createKeyPools({ vendors: vendors.registry.all, clock, log });
   const targetHealth = new TargetHealth(clock);
   const budgets = createConfiguredBudgets(core, records);
   const calls = createCalls(config, {
-    ...{ dialects, storedResponses, responseCache, clock, log, newId, lookups, readAhead },
+    ...{ dialects, storedResponses, responseCache, clock, log, newId, lookups, readAhead, copies },
     journal: createCallJournal(core.journal, core.erasureIndex.covers),
     ...{ ...vendors, routes: routing.routes, ...keys, ...credit, ...records },
     ...{ keyPools, targetHealth, ...core.telemetry, budgetHolds: budgets.budgetHolds },
@@ -334,6 +340,7 @@ function createRecording(
   const { idempotency, sweepReplays } = createIdempotencyServices({
     ...{ database, analyticsStore, processId, clock, log, newId, pause, flushRecords, isErased },
     readAhead: core.readAhead,
+    copies: core.copies,
   });
   const exports = createExportService({
     ...{ exportBucket, dataDir, database, analyticsStore, reads, clock, log, newId },

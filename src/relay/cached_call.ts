@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { AnswerBytes, bytesOf, maxStoredBytes, streamOf } from "../base/answer_bytes.ts";
+import type { CopyRoom } from "../base/copy_room.ts";
 import type { ReadAhead } from "../base/read_ahead.ts";
 import { tapStream } from "../base/stream_tap.ts";
 import type { CachedAnswer, StoredCachedAnswer } from "../response_cache/cached_answer.ts";
@@ -25,6 +26,8 @@ export interface CachedCallDeps extends CallDeps {
   responseCache: ResponseCache;
   /** Bounds what is read ahead of slow callers. */
   readAhead: ReadAhead;
+  /** Bounds the copies of streams. */
+  copies: CopyRoom;
 }
 
 /**
@@ -40,8 +43,8 @@ export function askedTtl(caller: CallContext): number | undefined {
 
 /**
  * Returns the stored answer of an equal call. Otherwise makes the call with `make` and stores its
- * answer, if the call completed with a 2xx status and the answer has at most 16 MiB. The caller
- * gets the bytes without waiting for the store.
+ * answer, if the call completed with a 2xx status and the answer has at most 16 MiB and its
+ * account room for the copy of a stream until it ends. The caller gets the bytes without waiting for the store.
  */
 export async function throughCache<M extends CallMeter>(
   deps: CachedCallDeps,
@@ -58,7 +61,7 @@ export async function throughCache<M extends CallMeter>(
   trace.onWork?.();
   if (finding.state === "left") return callerLeftReply;
   if (finding.state === "hit") return await replayCached(deps, candidates, finding.answer);
-  const filling = new Filling(finding.fill, deps.readAhead);
+  const filling = new Filling(finding.fill, deps);
   try {
     const reply = await make({
       result: "miss",
@@ -117,13 +120,13 @@ async function replayCached<M extends CallMeter>(
 /** Collects the answer of a call that missed the cache, and stores it. */
 class Filling {
   readonly #fill: CacheFill;
-  readonly #readAhead: ReadAhead;
+  readonly #deps: Pick<CachedCallDeps, "readAhead" | "copies">;
   #call: SettledCall | undefined;
   #recordText: string | undefined;
 
-  constructor(fill: CacheFill, readAhead: ReadAhead) {
+  constructor(fill: CacheFill, deps: Pick<CachedCallDeps, "readAhead" | "copies">) {
     this.#fill = fill;
-    this.#readAhead = readAhead;
+    this.#deps = deps;
   }
 
   settled(call: SettledCall, answerText: string | undefined): void {
@@ -138,7 +141,8 @@ class Filling {
       this.#conclude(reply, false, bytesOf(body));
       return reply;
     }
-    const bytes = new AnswerBytes();
+    const { copies, readAhead } = this.#deps;
+    const bytes = new AnswerBytes(reply.hold ? undefined : { copies, accountId: account.id });
     // A large whole answer is sent in pieces too, but has a length.
     const isStreamed = reply.headers["content-length"] === undefined;
     const tapped = tapStream(body, {
@@ -146,16 +150,19 @@ class Filling {
       // The bytes are held in memory anyway, and callers that wait for the whole answer must not
       // wait for this reader.
       aheadBytes: maxStoredBytes,
-      ahead: reply.hold ? undefined : this.#readAhead.open(account.id),
+      ahead: reply.hold ? undefined : readAhead.open(account.id),
       hold: reply.hold,
       readsOn: () => goesOnAlone(trace),
       ended: () => Promise.resolve(this.#conclude(reply, isStreamed, bytes.whole())),
-      broken: () => this.#fill.abandon(),
+      broken: () => {
+        bytes.drop();
+        this.#fill.abandon();
+      },
     }, signal);
     return { ...reply, body: tapped };
   }
 
-  /** `body` is undefined if it was too large to store. */
+  /** `body` is undefined if it was too large to store, or lost its room. */
   #conclude(
     { status, headers }: Reply,
     streamed: boolean,

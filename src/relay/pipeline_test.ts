@@ -105,7 +105,7 @@ function depsOf(clock: FakeClock, scripts: readonly Script[]) {
     budgetHolds: { reserve: () => Promise.resolve({ leaseIds: [], settle() {} }) },
     storedKeys: { find: (): Promise<Secret | undefined> => Promise.resolve(undefined) },
     catalogue: { models: () => Promise.resolve([]) } as never,
-    ...{ responseCache: undefined as never, readAhead: undefined as never },
+    ...({} as Record<"responseCache" | "readAhead" | "copies", never>),
     newTransactionId: () => "a-call",
     keyPools: { of: () => undefined },
     targetHealth: new TargetHealth(clock),

@@ -175,7 +175,11 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     journal: faulty(journal, named("journal")) as never,
     prices: faulty(services.vendors.prices, named("prices")),
     storedResponses: faulty(services.storedResponses, named("kept")),
-    ...{ responseCache: services.responseCache, readAhead: services.readAhead },
+    ...{
+      responseCache: services.responseCache,
+      readAhead: services.readAhead,
+      copies: services.copies,
+    },
     recorder: faulty(services.records.recorder, named("recorder")),
     reservations: faulty(services.credit.reservations, named("reservations"), {
       reserve: reserved,

@@ -7,6 +7,7 @@ import {
   type IdempotentRequest,
 } from "../../src/idempotency/idempotency.ts";
 import type { Reply } from "../../src/relay/reply.ts";
+import { CopyRoom } from "../../src/base/copy_room.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { ReadAhead } from "../../src/base/read_ahead.ts";
 import type { InteractionStatus } from "../../src/shared/interaction.ts";
@@ -27,7 +28,7 @@ export function testProcess(
     store: ReplayStore;
     clock: Pick<Clock, "monotonicMs">;
     setTimer?: (ms: number, run: () => void) => () => void;
-  } & Partial<Pick<IdempotencyDeps, "isErased" | "onDuplicate" | "readAhead">>,
+  } & Partial<Pick<IdempotencyDeps, "isErased" | "onDuplicate" | "readAhead" | "copies">>,
 ): TestProcess {
   const duplicates: Duplicate[] = [];
   const complaints: string[] = [];
@@ -37,6 +38,7 @@ export function testProcess(
     setTimer: realLater,
     log: { warn: note, error: note },
     readAhead: new ReadAhead(Infinity),
+    copies: new CopyRoom(Infinity),
     onDuplicate(duplicate) {
       duplicates.push(duplicate);
       return Promise.resolve();
@@ -145,7 +147,7 @@ export async function settleDown(turns = 50): Promise<void> {
 /** Makes processes that share a store, with a clock that moves only by `pass`. */
 export function setUpIdempotency(
   names: readonly string[] = ["a"],
-  more: Partial<Pick<IdempotencyDeps, "readAhead">> = {},
+  more: Partial<Pick<IdempotencyDeps, "readAhead" | "copies">> = {},
 ) {
   const timers = new FakeTimers();
   const store = new FakeReplays(timers.clock);
