@@ -96,7 +96,10 @@ export class Call<M extends CallMeter = Meter> {
   #answer: RecordedAnswer | undefined;
   #prepared: PreparedAnswer | undefined;
 
-  /** Throws `rate_limit_exceeded` when the account has too many open streams. */
+  /**
+   * Throws `rate_limit_exceeded` when the account has too many streams under way. What is drained
+   * counts as one: its caller can leave and make more of them.
+   */
   constructor(
     deps: CallDeps,
     candidate: Candidate<M>,
@@ -121,10 +124,11 @@ export class Call<M extends CallMeter = Meter> {
       : recorded.payload ?? this.#bound(recorded.bodyText);
     this.#traceId = deps.traceIdOf?.(this.#caller.header("traceparent"));
     this.begun = this.#record();
-    const { trace, principal: { account } } = this.#caller;
+    const { trace, principal: { account, key } } = this.#caller;
     // A caller without an HTTP request, such as a job, has no times yet.
     trace.times ??= new CallTimes(() => deps.clock.monotonicMs());
-    this.#leaveStreams = recorded.facts.stream ? deps.streams.enter(account) : () => {};
+    const isCounted = recorded.facts.stream || key.onDisconnect === "drain";
+    this.#leaveStreams = isCounted ? deps.streams.enter(account) : () => {};
   }
 
   /**

@@ -4,9 +4,12 @@ import type { PushStream } from "../base/streams.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** How many streams an account may have, and how long one may go unread. */
+/**
+ * How many streams, and whole answers that are drained, an account may have, and how long a stream
+ * may go unread.
+ */
 export interface StreamLimits {
-  /** Streams that an account may have under way; the free tier a tenth. */
+  /** What an account may have under way; the free tier a tenth. */
   perAccount: number;
   /** A stream is ended if its caller reads nothing for this long. */
   unreadMs: number;
@@ -17,7 +20,7 @@ export const longestDrainMs = 15 * 60_000;
 /** Streams end all the time, and make room. */
 const retryAfterSeconds = 5;
 
-/** All streams under way. */
+/** All streams and drained calls under way. */
 export class OpenStreams {
   readonly unreadMs: number;
   readonly setTimer: SetTimer;
@@ -48,7 +51,8 @@ export class OpenStreams {
     const before = this.#open.get(id) ?? 0;
     if (before >= most) {
       throw new Fault("rate_limit_exceeded", {
-        message: `This account already has ${most} streams open, which is its limit.`,
+        message: `This account already has ${most} streams open, which is its limit; ` +
+          "any call of a key that drains counts as one.",
         retryAfterSeconds,
       });
     }

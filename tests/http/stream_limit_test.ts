@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { FakeExchange } from "../support/fake_vendor.ts";
 import {
   type Script,
   startScriptedService,
@@ -40,4 +41,47 @@ Deno.test("beyond its streams an account gets Retry-After, and its other calls c
   for (const one of [next, streams[1]!]) await one.text();
   const rows = await service.rows();
   assert.deepEqual(rows.map(({ status }) => status), Array(4).fill("completed"));
+});
+
+Deno.test("whole answers that go on without their callers count as streams", async () => {
+  await using service = await startScriptedService({ STREAMS_PER_ACCOUNT_MAX: "2" });
+  const { key } = await service.createKey("--on-disconnect", "drain");
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = (exchange: FakeExchange) => exchange.answer(200, wholeAnswer);
+  const goOn = Promise.withResolvers<void>();
+  const left = [];
+  for (let count = 0; count < 2; count++) {
+    const asked = Promise.withResolvers<void>();
+    const caller = new AbortController();
+    const call = service.call(async (exchange) => {
+      asked.resolve();
+      await goOn.promise;
+      await answer(exchange);
+    }, { headers, signal: caller.signal });
+    await asked.promise;
+    left.push({ caller, call });
+  }
+  for (const { caller, call } of left) {
+    caller.abort();
+    await assert.rejects(() => call, { name: "AbortError" });
+  }
+  for (const stream of [false, true]) {
+    const { response, tries } = await service.call(answer, { headers, stream });
+    const { error } = await response.json();
+    assert.deepEqual([response.status, error.code, tries.length], [
+      ...[429, "rate_limit_exceeded", 0],
+    ]);
+  }
+  const { response: other } = await service.call(answer);
+  assert.equal(other.status, 200, "a call that ends with its caller doesn't count");
+  await other.body?.cancel();
+  goOn.resolve();
+  let status = 429;
+  for (let tries = 0; status === 429 && tries < 600; tries++) {
+    if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    const { response: next } = await service.call(answer, { headers });
+    status = next.status;
+    await next.body?.cancel();
+  }
+  assert.equal(status, 200);
 });
