@@ -7,7 +7,6 @@ import {
   splice,
   type TextRange,
 } from "../base/json_text.ts";
-import { pushAll } from "../base/lists.ts";
 import { finish, includesInSteps, type Steps } from "../base/steps.ts";
 import {
   type CredentialField,
@@ -24,24 +23,52 @@ export function* maskCredentialsSteps(
   fields: readonly CredentialField[],
 ): Steps<string> {
   const edits: Edit[] = [];
-  for (const field of yield* fieldsIn(text, fields)) {
-    for (const { start, end } of yield* valuesOf(text, field)) {
-      const value = parseExactly(text.slice(start, end));
-      const masked = maskedCredential(value, field);
-      if (masked !== value) edits.push({ start, end, text: JSON.stringify(masked) });
-    }
+  for (const { start, end, field } of yield* credentialsIn(text, fields)) {
+    if ((edits.length + 1) % valuesPerStep === 0) yield;
+    const value = end - start > maxReadUnits ? undefined : parseExactly(text.slice(start, end));
+    const masked = maskedCredential(value, field);
+    if (masked !== value) edits.push({ start, end, text: JSON.stringify(masked) });
   }
   return edits.length === 0 ? text : splice(text, edits);
 }
 
 /** Whether a recorded payload lacks a credential, so that its request can't be sent again. */
 export function lacksCredentials(text: string, fields: readonly CredentialField[]): boolean {
-  return finish(fieldsIn(text, fields)).some((field) =>
-    finish(valuesOf(text, field)).some(({ start, end }) => text.slice(start, end).endsWith(maskEnd))
+  return finish(credentialsIn(text, fields)).some(({ start, end }) =>
+    text.slice(start, end).endsWith(maskEnd)
   );
 }
 
 const maskEnd = `${credentialMask}"`;
+
+/** Longer values are masked unread, addresses too. */
+const maxReadUnits = 8 * 1024;
+
+const valuesPerStep = 256;
+
+interface Credential extends TextRange {
+  readonly field: CredentialField;
+}
+
+/** The paths of all fields, which are followed in one walk. */
+interface FieldTree {
+  field?: CredentialField;
+  readonly inside: Map<string, FieldTree>;
+}
+
+interface Search {
+  readonly text: string;
+  readonly found: Credential[];
+  passed: number;
+}
+
+function* credentialsIn(text: string, fields: readonly CredentialField[]): Steps<Credential[]> {
+  const present = yield* fieldsIn(text, fields);
+  const search: Search = { text, found: [], passed: 0 };
+  const whole = { start: skipSpace(text, 0), end: text.length };
+  if (present.length > 0) yield* searchAt(search, treeOf(present), whole);
+  return search.found;
+}
 
 /** Returns the fields of which the text has the longest name: most texts have none. */
 function* fieldsIn(
@@ -59,22 +86,37 @@ function* fieldsIn(
   return found;
 }
 
-function* valuesOf(text: string, { path }: CredentialField): Steps<TextRange[]> {
-  let found: TextRange[] = [{ start: skipSpace(text, 0), end: text.length }];
-  for (const name of path) {
-    const next: TextRange[] = [];
-    for (const range of found) pushAll(next, yield* valuesIn(text, range, name));
-    found = next;
+function treeOf(fields: readonly CredentialField[]): FieldTree {
+  const root: FieldTree = { inside: new Map() };
+  for (const field of fields) {
+    let tree = root;
+    for (const name of field.path) {
+      const inner: FieldTree = tree.inside.get(name) ?? { inside: new Map() };
+      tree.inside.set(name, inner);
+      tree = inner;
+    }
+    tree.field = field;
   }
-  return found;
+  return root;
 }
 
-function* valuesIn(text: string, range: TextRange, name: string): Steps<TextRange[]> {
-  if (text[range.start] === "[") return name === "*" ? yield* itemsAt(text, range) : [];
+function* searchAt(search: Search, { field, inside }: FieldTree, range: TextRange): Steps<void> {
+  if (++search.passed % valuesPerStep === 0) yield;
+  if (field) search.found.push({ ...range, field });
+  if (inside.size === 0) return;
+  const { text } = search;
+  if (text[range.start] === "[") {
+    const each = inside.get("*");
+    if (!each) return;
+    for (const item of yield* itemsAt(text, range)) yield* searchAt(search, each, item);
+    return;
+  }
   const members = (yield* membersAtSteps(text, range.start))?.members;
-  if (members === undefined) return [];
-  const values = name === "*" ? [...members.values()] : [members.get(name)];
-  return values.flatMap((member) =>
-    member === undefined ? [] : [{ start: member.valueStart, end: member.valueEnd }]
-  );
+  if (members === undefined) return;
+  for (const [name, tree] of inside) {
+    for (const member of name === "*" ? members.values() : [members.get(name)]) {
+      if (!member) continue;
+      yield* searchAt(search, tree, { start: member.valueStart, end: member.valueEnd });
+    }
+  }
 }

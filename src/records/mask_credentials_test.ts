@@ -86,3 +86,17 @@ Deno.test("what isn't an object, or has other types there, stays", () => {
     assert.equal(masked(text, fields), text, text);
   }
 });
+
+Deno.test("many tools are searched in steps, and a long value is masked unread", () => {
+  const { credentialFields: fields } = responses;
+  const count = 50_000;
+  const tool = '{"headers":{"A":"t"}}';
+  const steps = maskCredentialsSteps(`{"tools":[${Array(count).fill(tool).join(",")}]}`, fields);
+  let taken = 1;
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) taken++;
+  assert.ok(taken > count / 256, `${taken} steps for ${count} tools`);
+  assert.equal(step.value.split('"***"').length - 1, count);
+  const address = `{"tools":[{"server_url":"https://mcp.example.com/${"a".repeat(10_000)}"}]}`;
+  assert.equal(masked(address, fields), '{"tools":[{"server_url":"***"}]}');
+});
