@@ -55,8 +55,12 @@ eachDatabase(
   async (database) => {
     const path = directory();
     const { fingerprint } = (await start(database, path)).current();
-    const left = ["master.key.next", "master.key.next.0aZ9bY8c", "master.key.aaaabbbb"];
-    const other = ["master.key.old", "master.key.backup-of-may", "process-id"];
+    const left = ["next", "next.temporary-0aZ9bY8c", "temporary-aaaabbbb"]
+      .map((end) => `master.key.${end}`);
+    const copies = ["old", "20261130", "original", "next.20261130"].map((end) =>
+      `master.key.${end}`
+    );
+    const other = [...copies, "process-id"];
     const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
     for (const name of [...left, ...other]) {
       await Deno.writeTextFile(`${path}/${name}`, newKey().reveal());

@@ -88,8 +88,8 @@ export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
 const fileName = "master.key";
 /** The file that a rotation is about to put in the place of `fileName`. */
 const nextName = "master.key.next";
-/** That file, and what `writeKeyFile` renames. */
-const leftoverName = /^master\.key(?:\.next|(?:\.next)?\.[0-9A-Za-z]{8})$/;
+/** That file, and what `writeKeyFile` renames; an operator's copy may be master.key.20261130. */
+const leftoverName = /^master\.key(?:\.next|(?:\.next)?\.temporary-[0-9A-Za-z]{8})$/;
 
 async function sourceOf(
   configured: Secret | undefined,
@@ -185,7 +185,7 @@ async function readKeyFile(path: string): Promise<MasterKey | undefined> {
  * keys are lost.
  */
 async function writeKeyFile(path: string, key: MasterKey): Promise<void> {
-  const temporary = `${path}.${randomBase62(8)}`;
+  const temporary = `${path}.temporary-${randomBase62(8)}`;
   try {
     const file = await Deno.open(temporary, { createNew: true, write: true, mode: 0o600 });
     try {
