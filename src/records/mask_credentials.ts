@@ -111,6 +111,8 @@ function* searchAt(search: Search, { field, inside }: FieldTree, range: TextRang
     for (const item of yield* itemsAt(text, range)) yield* searchAt(search, each, item);
     return;
   }
+  const inText = text[range.start] === '"' ? inside.get("*")?.field : undefined;
+  if (inText) search.found.push({ ...range, field: inText });
   const members = (yield* membersAtSteps(text, range.start))?.members;
   if (members === undefined) return;
   for (const [name, tree] of inside) {

@@ -4,7 +4,10 @@ import { chat } from "../dialects/text/chat/mod.ts";
 import { generate } from "../dialects/text/generate/mod.ts";
 import { messages } from "../dialects/text/messages/mod.ts";
 import { responses } from "../dialects/text/responses/mod.ts";
-import type { CredentialField } from "../dialects/kernel/credential_field.ts";
+import {
+  type CredentialField,
+  withMaskedCredentials,
+} from "../dialects/kernel/credential_field.ts";
 import { lacksCredentials, maskCredentialsSteps } from "./mask_credentials.ts";
 
 const masked = (text: string, fields: readonly CredentialField[]) =>
@@ -33,6 +36,7 @@ const requests: readonly [
     `{"tools":[{"type":"shell","environment":{"network_policy":{"domain_secrets":[
       {"domain":"example.com","name":"KEY","value":«"s"»}]}}}]}`,
   ],
+  ["headers in one text", responses, `{"tools":[{"type":"mcp","headers":«"Authorization: t"»}]}`],
   ["a tool of a chat vendor", chat, `{"tools":[{"type":"mcp","authorization":«"t"»}]}`],
   [
     "an MCP server",
@@ -55,6 +59,8 @@ for (const [name, { credentialFields: fields }, text] of requests) {
     assert.notEqual(recorded, sent);
     assert.equal(masked(sent, fields), recorded);
     assert.equal(masked(recorded, fields), recorded, "masking is idempotent");
+    const echoed = withMaskedCredentials(JSON.parse(sent), fields);
+    assert.deepEqual(echoed, JSON.parse(recorded), "our own answers have the same masks");
     assert.deepEqual([sent, recorded].map((one) => lacksCredentials(one, fields)), [false, true]);
   });
 }
@@ -80,7 +86,7 @@ Deno.test("what isn't an object, or has other types there, stays", () => {
       "[]",
       '{"tools":"authorization"}',
       '{"tools":{"authorization":1}}',
-      '{"input":"authorization","tools":[null,3,"headers",[],{"headers":"server_url"}]}',
+      '{"input":"authorization","tools":[null,3,"headers",[],{"headers":7}]}',
     ]
   ) {
     assert.equal(masked(text, fields), text, text);

@@ -5,7 +5,10 @@ import { isRecord } from "./json.ts";
  * token of an MCP server. Neither records nor our own answers have it.
  */
 export interface CredentialField {
-  /** Names of members; `*` stands for each item of an array, or member of an object. */
+  /**
+   * Names of members; `*` stands for each item of an array, or member of an object, and at the end
+   * for a text in their place, too: a vendor refuses it, but it is recorded.
+   */
   readonly path: readonly string[];
   /** Whether it is an address: its host is recorded, but not its path, which may be a secret. */
   readonly isAddress?: true;
@@ -43,6 +46,7 @@ function changedAt(
   if (name === undefined) return change(value);
   const within = (one: unknown) => changedAt(one, rest, change);
   if (Array.isArray(value)) return name === "*" ? value.map(within) : value;
+  if (typeof value === "string" && name === "*" && rest.length === 0) return change(value);
   if (!isRecord(value)) return value;
   if (name !== "*") {
     return Object.hasOwn(value, name) ? { ...value, [name]: within(value[name]) } : value;
