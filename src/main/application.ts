@@ -218,7 +218,7 @@ function createCore(
     reads,
     readAhead: new ReadAhead(config.bodiesInFlightBytes),
     // So that an account alone may hold as much as the setting, and a copy of 16 MiB.
-    copies: new CopyRoom(4 * config.bodiesInFlightBytes),
+    copies: new CopyRoom(16 * config.bodiesInFlightBytes),
     /** Which calls were erased; checked by everything that stores or caches data of a call. */
     erasureIndex,
     ...{ config, clock, log, newId: createUuidv7(clock), siblings, vendors },

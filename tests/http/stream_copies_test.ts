@@ -5,7 +5,7 @@ import type { FakeExchange } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
 import { event, streamEvents } from "../support/service_scripted.ts";
 
-/** An account has room for 64 KiB of copies. */
+/** An account has room for 256 KiB of copies. */
 const service = shared(() => startScriptedVendors({ BODIES_IN_FLIGHT_BYTES: String(64 * 1024) }));
 
 /** A stream with so much text before its usual events. */
@@ -39,7 +39,7 @@ for (const [use, { headers: ask, mark, copied, made }] of Object.entries(copies)
   for (const hasRoom of [true, false]) {
     Deno.test(`a stream ${hasRoom ? "with" : "without"} room for its copy for the ${use} is whole and charged, and a second one ${hasRoom ? "isn't" : "is too"}`, async () => {
       const at = service();
-      const pieces = hasRoom ? 10 : 100;
+      const pieces = hasRoom ? 10 : 400;
       const vendor = vendorOf(pieces);
       const { path, body } = rawRequest("chat", {
         model: `${scriptedLabel("chat")}/${scriptedModel}`,
