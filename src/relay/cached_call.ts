@@ -43,8 +43,8 @@ export function askedTtl(caller: CallContext): number | undefined {
 
 /**
  * Returns the stored answer of an equal call. Otherwise makes the call with `make` and stores its
- * answer, if the call completed with a 2xx status and the answer has at most 16 MiB and its
- * account room for the copy of a stream until it ends. The caller gets the bytes without waiting for the store.
+ * answer if the call completed with a 2xx status, the answer has at most 16 MiB, and the copy of a
+ * stream had room until its end. The caller gets the bytes without waiting for the store.
  */
 export async function throughCache<M extends CallMeter>(
   deps: CachedCallDeps,

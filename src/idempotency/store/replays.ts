@@ -121,8 +121,8 @@ async function erase(database: Database, transactionIds: readonly string[]): Pro
 
 /**
  * Deletes in small batches, so that nobody waits long for a row, in the order of an index: usually
- * there is nothing to delete. Not by `clock_timestamp()`, for which all rows would be read. Claims of processes that died stay
- * as long as answers do: a journal that is recovered late is compared with them.
+ * there is nothing to delete. `clock_timestamp()` would make it read all rows. Claims of processes
+ * that died stay as long as answers do: a journal that is recovered late is compared with them.
  */
 async function sweep(database: Database): Promise<number> {
   for (let removed = 0;;) {
