@@ -8,8 +8,8 @@ export const modelOf: Readonly<Record<string, string>> = {
   "vendor-d": "gemini-2.5-flash",
 };
 
-/** More than any call of a history can cost: 100 tokens of answer, and a short prompt. */
-export const boundNanos = 25_000_000n;
+/** More than is reserved for any call of a history, thinking included. */
+export const boundNanos = 50_000_000n;
 
 /** A call that was answered. */
 export interface ModelCall {
