@@ -16,6 +16,7 @@ import type {
   ImageCall,
   ImageCodec,
 } from "../dialects/kernel/image_codec.ts";
+import { optionCredentials } from "./option_credentials.ts";
 import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
@@ -103,7 +104,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
   const mustFetch = !codec.takesAddresses && asked.references.some(({ type }) => type !== "base64");
   return await deps.operations.run({
     caller,
-    form: imageGenerations,
+    form: { ...imageGenerations, credentialFields: optionCredentials },
     targets: [{ target, losses }],
     requestedModel,
     stream: asked.stream,

@@ -8,6 +8,7 @@ import {
 } from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
 import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
+import { optionCredentials } from "./option_credentials.ts";
 import { optionsWork } from "../dialects/kernel/vendor_options.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -54,7 +55,7 @@ export async function createSpeech(
   const speechCall = { request, codec, ask, encoded, losses };
   return await deps.operations.run({
     caller,
-    form: spoken,
+    form: { ...spoken, credentialFields: optionCredentials },
     targets: [{ target, losses }],
     requestedModel,
     stream: ask.stream,

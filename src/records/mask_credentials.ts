@@ -70,20 +70,40 @@ function* credentialsIn(text: string, fields: readonly CredentialField[]): Steps
   return search.found;
 }
 
-/** Returns the fields of which the text has the longest name: most texts have none. */
+/** Returns the fields of which the text has all names: most texts have none. */
 function* fieldsIn(
   text: string,
   fields: readonly CredentialField[],
 ): Steps<readonly CredentialField[]> {
-  const present = new Map<string, boolean>();
+  if (yield* hasEscapedLetters(text)) return fields;
+  const present = new Map<string, boolean>([["*", true]]);
   const found: CredentialField[] = [];
   for (const field of fields) {
-    const name = field.path.reduce((longest, one) => one.length > longest.length ? one : longest);
-    const isPresent = present.get(name) ?? (yield* includesInSteps(text, name));
-    present.set(name, isPresent);
-    if (isPresent) found.push(field);
+    if (yield* hasAll(text, field.path, present)) found.push(field);
   }
   return found;
+}
+
+function* hasAll(
+  text: string,
+  names: readonly string[],
+  present: Map<string, boolean>,
+): Steps<boolean> {
+  for (const name of names) {
+    const isPresent = present.get(name) ?? (yield* includesInSteps(text, name));
+    present.set(name, isPresent);
+    if (!isPresent) return false;
+  }
+  return true;
+}
+
+/** Whether a name may be written otherwise, such as `\u0061uthorization`. */
+function* hasEscapedLetters(text: string): Steps<boolean> {
+  if (!(yield* includesInSteps(text, "\\u00"))) return false;
+  for (const row of ["4", "5", "6", "7"]) {
+    if (yield* includesInSteps(text, `\\u00${row}`)) return true;
+  }
+  return false;
 }
 
 function treeOf(fields: readonly CredentialField[]): FieldTree {

@@ -48,7 +48,22 @@ const requests: readonly [
     "an MCP server of Gemini",
     generate,
     `{"tools":[{"mcpServers":[{"streamableHttpTransport":{"headers":{"A":«"t"»}}}]},
-      {"mcp_servers":[{"streamable_http_transport":{"headers":{"A":«"t"»}}}]}]}`,
+      {"mcp_servers":[{"streamable_http_transport":{"headers":{"A":«"t"»}}}]},
+      {"mcp_servers":{"streamableHttpTransport":{"headers":{"A":«"t"»}}}}]}`,
+  ],
+  [
+    "Gemini's tools",
+    generate,
+    `{"tools":[{"googleMaps":{"authConfig":«{"apiKey":"t"}»,"enableWidget":true}},
+      {"retrieval":{"external_api":{"apiAuth":«{"a":1}»,"auth_config":«{"b":["t"]}»,
+        "endpoint":«"https://a.example/x?key=t"=>https://a.example/***»,"apiSpec":"SIMPLE"}}},
+      {"parallel_ai_search":{"apiKey":«"t"»,"customConfigs":{"a":"b"}}},
+      {"exaAiSearch":{"api_key":«"t"»}}]}`,
+  ],
+  [
+    "an MCP tool, with letters of names as escapes,",
+    responses,
+    `{"\\u0074ools":[{"autho\\u0072ization":«"t"»,"server\\u005furl":«"x"»,"\\u0068eaders":{"A":«"t"»}}]}`,
   ],
 ];
 

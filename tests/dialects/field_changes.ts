@@ -1,4 +1,5 @@
 /** Every field of a value, by its path, and the value without it. */
+import assert from "@std/assert";
 import type { Json, Sample } from "../support/library_types.ts";
 
 export interface FieldChange {
@@ -79,6 +80,22 @@ export function pathTest(pattern: string): (path: string) => boolean {
   const steps = pattern.split("*").map((one) => one.replace(/[.[\]<>]/g, "\\$&"));
   const test = new RegExp(`^${steps.join("[^.<>[\\]]*")}(?:$|[.[<])`);
   return (path) => test.test(path);
+}
+
+/** Fails on a path without a reason, and on a reason without a path: the paths stand by reasons. */
+export function checkExceptions(
+  paths: readonly string[],
+  exceptions: Readonly<Record<string, string>>,
+): void {
+  const patterns = Object.values(exceptions).flatMap((list) => list.split(" "));
+  const tests = patterns.map((pattern) => ({ pattern, matches: pathTest(pattern) }));
+  assert.deepEqual(
+    paths.filter((path) => !tests.some(({ matches }) => matches(path))),
+    [],
+    "without a reason",
+  );
+  const unneeded = tests.filter(({ matches }) => !paths.some(matches));
+  assert.deepEqual(unneeded.map(({ pattern }) => pattern), [], "needs no exception");
 }
 
 /** The fields of a value that another one lacks, or has with another value. */

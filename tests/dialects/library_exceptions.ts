@@ -214,3 +214,52 @@ export const refusedInRequests: Readonly<Record<Name, Exceptions>> = {
   messages: {},
   generate: {},
 };
+/** Texts of requests that are named like credentials, but aren't, and that records have. */
+export const notCredentials: Readonly<Record<Name, Exceptions>> = {
+  chat: {
+    "an address of content": ".messages[].content[].image_url",
+    "a key of the cache": ".prompt_cache_key",
+  },
+  responses: {
+    "an address of content": ".input[].content[].*_url .input[].output.image_url " +
+      ".input[].output[].*_url .input[].outputs[].url .prompt.variables.any.*_url " +
+      ".tools[].input_image_mask.image_url",
+    "an address that was found": ".input[].content[].annotations[].url .input[].action.url " +
+      ".input[].action.sources[].url",
+    "a token of text": ".input[].content[].logprobs[].token " +
+      ".input[].content[].logprobs[].top_logprobs[].token",
+    "a key of the cache, the keyboard or a table": ".prompt_cache_key .input[].action.keys " +
+      ".input[].actions[].keys .tools[].filters.key",
+    "where the secret is used": ".tools[].*.network_policy.domain_secrets[].domain " +
+      ".tools[].*.network_policy.domain_secrets[].name",
+  },
+  messages: {
+    "an address of content": ".messages[].content[].source.url " +
+      ".messages[].content[].content[].source.url " +
+      ".messages[].content[].source.content[].source.url " +
+      ".messages[].content[].content[].source.content[].source.url",
+    "an address that was found": ".system[].citations[].url " +
+      ".messages[].content[].citations[].url .messages[].content[].source.content[].citations[].url " +
+      ".messages[].content[].content[].citations[].url " +
+      ".messages[].content[].content[].content[].citations[].url " +
+      ".messages[].content[].content[].source.content[].citations[].url " +
+      ".messages[].content[].content[].tabs[].url " +
+      ".messages[].content[].content[].state_changes[].url .messages[].content[].content[].url " +
+      ".messages[].content[].content.url .messages[].content[].content.content",
+    "what addresses may be fetched": ".tools[].url_sources",
+    "seals thinking": ".messages[].content[].signature",
+    "the vendor's own, from an answer that is recorded, too; valid for five minutes":
+      ".fallback_credit_token",
+  },
+  generate: {
+    "an address of content": ".contents[].parts[].fileData.fileUri " +
+      ".contents[].parts[].functionResponse.parts[].fileData.fileUri",
+    "where the vendor writes, with the rights of its key":
+      ".generationConfig.generationOutputConfig.outputUriPrefix",
+    "seals thinking": ".contents[].parts[].thoughtSignature",
+    "the place in an answer": ".generationConfig.continuationToken",
+    "proves a speaker's consent to the vendor":
+      ".generationConfig.speechConfig.*.replicatedVoiceConfig.voiceConsentSignature " +
+      ".generationConfig.speechConfig.*.*[].voiceConfig.replicatedVoiceConfig.voiceConsentSignature",
+  },
+};

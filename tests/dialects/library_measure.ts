@@ -20,6 +20,14 @@ export const files = {
   generate: new URL("genai.d.ts", google).pathname,
 } as const;
 
+/** The libraries' types of requests. */
+export const requestTypes: Readonly<Record<Name, readonly string[]>> = {
+  chat: ["ChatCompletionCreateParamsBase"],
+  responses: ["ResponseCreateParamsBase"],
+  messages: ["MessageCreateParamsBase"],
+  generate: ["GenerateContentConfig", "Content"],
+};
+
 function libraryFolder(name: string): URL {
   return new URL(".", import.meta.resolve(name));
 }
@@ -171,7 +179,7 @@ export function requestReading(dialect: Name): (value: unknown) => Reading {
   });
 }
 
-function bodyOf(dialect: Name, value: unknown): unknown {
+export function bodyOf(dialect: Name, value: unknown): unknown {
   return wholeRequest[dialect](value as Json);
 }
 

@@ -4,7 +4,7 @@
  */
 import assert from "@std/assert";
 import { type Json, type Sample } from "../support/library_types.ts";
-import { differences, pathTest } from "./field_changes.ts";
+import { checkExceptions, differences } from "./field_changes.ts";
 import {
   lostInRequests,
   missingInRecords,
@@ -16,37 +16,18 @@ import {
   answerReading,
   contractErrors,
   requestReading,
+  requestTypes,
   samplesOf,
   treatmentOf,
 } from "./library_measure.ts";
 import { recordOf } from "./recorded_stream.ts";
 import { type Name, names } from "./translated.ts";
 
-/** Fails on a path without a reason, and on a reason without a path. */
-function checkExceptions(paths: readonly string[], exceptions: Readonly<Record<string, string>>) {
-  const patterns = Object.values(exceptions).flatMap((list) => list.split(" "));
-  const tests = patterns.map((pattern) => ({ pattern, matches: pathTest(pattern) }));
-  assert.deepEqual(
-    paths.filter((path) => !tests.some(({ matches }) => matches(path))),
-    [],
-    "without a reason",
-  );
-  const unneeded = tests.filter(({ matches }) => !paths.some(matches));
-  assert.deepEqual(unneeded.map(({ pattern }) => pattern), [], "needs no exception");
-}
-
 const answers: Readonly<Record<Name, string>> = {
   chat: "ChatCompletion",
   responses: "Response",
   messages: "BetaMessage",
   generate: "GenerateContentResponse",
-};
-
-const requests: Readonly<Record<Name, readonly string[]>> = {
-  chat: ["ChatCompletionCreateParamsBase"],
-  responses: ["ResponseCreateParamsBase"],
-  messages: ["MessageCreateParamsBase"],
-  generate: ["GenerateContentConfig", "Content"],
 };
 
 for (const name of names) {
@@ -58,7 +39,7 @@ for (const name of names) {
   });
 
   Deno.test(`${name}: each field of the library's requests is read or reported, or excepted`, () => {
-    const samples = requests[name].flatMap((type) => samplesOf(name, type));
+    const samples = requestTypes[name].flatMap((type) => samplesOf(name, type));
     assert.deepEqual(contractErrors(name, samples), contractRefusals[name] ?? []);
     const { unread, lost, refused } = treatmentOf(samples, requestReading(name));
     checkExceptions(unread, unreadInRequests[name]);

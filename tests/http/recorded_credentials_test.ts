@@ -16,6 +16,8 @@ const says = { role: "user", content: "Hello." };
 
 interface Row {
   path: string;
+  /** Of a name as the caller writes it. */
+  escaped?: readonly [name: string, sent: string];
   body: Readonly<Record<string, unknown>>;
   recorded: Readonly<Record<string, unknown>>;
 }
@@ -75,6 +77,46 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
+const googleTools = {
+  sent: [
+    { googleMaps: { authConfig: { apiKey: token } } },
+    { exa_ai_search: { apiKey: token, customConfigs: { type: "auto" } } },
+    { retrieval: { external_api: { endpoint: `https://a.example/${token}`, apiAuth: { token } } } },
+  ],
+  recorded: [
+    { googleMaps: { authConfig: "***" } },
+    { exa_ai_search: { apiKey: "***", customConfigs: { type: "auto" } } },
+    { retrieval: { external_api: { endpoint: "https://a.example/***", apiAuth: "***" } } },
+  ],
+};
+
+const otherRows: Readonly<Record<string, Row>> = {
+  "tools of Gemini": {
+    path: "/vendor-d/v1/models/gemini-2.5-flash:generateContent",
+    body: { contents: [{ parts: [{ text: "Hello." }] }], tools: googleTools.sent },
+    recorded: { tools: googleTools.recorded },
+  },
+  "a name with an escape": { ...rows.chat!, escaped: ["authorization", "\\u0061uthorization"] },
+  images: {
+    path: "/imagen/v1/generate",
+    body: {
+      model: "google/gemini-2.5-flash-image",
+      prompt: "Hello.",
+      provider_options: { google: { tools: googleTools.sent } },
+    },
+    recorded: { provider_options: { google: { tools: googleTools.recorded } } },
+  },
+  speech: {
+    path: "/tts/v1/generate",
+    body: {
+      model: "google/gemini-2.5-flash-preview-tts",
+      input: "Hello.",
+      provider_options: { google: { tools: googleTools.sent } },
+    },
+    recorded: { provider_options: { google: { tools: googleTools.recorded } } },
+  },
+};
+
 function masked() {
   return {
     ...mcpTool,
@@ -90,7 +132,7 @@ const fails = (exchange: FakeExchange) =>
     error: { type: "invalid_request_error", message: "The server can't be reached.", code: 400 },
   });
 
-Deno.test("the credentials of MCP servers reach the vendor, but no record, journal or log", async () => {
+Deno.test("credentials reach the vendor, but no record, journal or log", async () => {
   await using vendor = await startFakeVendor(fails);
   await using service = await startTestService({
     env: {
@@ -100,13 +142,17 @@ Deno.test("the credentials of MCP servers reach the vendor, but no record, journ
     },
   });
   const authorization = `Bearer ${service.key};sk-own-key`;
-  for (const [name, { path, body, recorded }] of Object.entries(rows)) {
+  for (const [name, row] of Object.entries({ ...rows, ...otherRows })) {
+    const { path, body, recorded, escaped = ["", ""] } = row;
     const before = vendor.requests.length;
-    const answer = await service.post(path, body, { authorization });
+    const answer = await service.post(path, JSON.stringify(body).replace(...escaped), {
+      authorization,
+      "content-type": "application/json",
+    });
     await answer.text();
     assert.ok(vendor.requests[before]?.body.includes(token), `${name}: ${answer.status}`);
-    const row = await service.row(answer.headers.get("x-transaction-id"));
-    assert.deepEqual(row.request, { ...body, ...recorded }, name);
+    const { request } = await service.row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual(request, { ...body, ...recorded }, name);
   }
   const files = await filesWith(service.dataDir, ["Hello."]);
   assert.ok(files.some((path) => path.includes("journal")), "the journal has the calls");

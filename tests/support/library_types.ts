@@ -155,7 +155,7 @@ export class LibraryTypes {
     const index = this.#checker.getIndexInfosOfType(type)[0];
     if (index && Object.keys(first).length === 0) {
       return this.#samples(index.type, "", inner)
-        .map((one) => within("key", one, (value) => ({ key: value })));
+        .map((one) => within("any", one, (value) => ({ any: value })));
     }
     const whole = ({ value, changed }: Sample): Json => {
       const [name] = changed as [string];

@@ -150,6 +150,6 @@ function renamed(options: JsonRecord, path = ""): Record<string, unknown> {
   return found;
 }
 
-function snakeCase(name: string): string {
+export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
