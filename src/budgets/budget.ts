@@ -133,7 +133,10 @@ export interface BudgetStore {
    * before all of its scope.
    */
   cursorOf(id: string): Promise<BudgetCursor | undefined>;
-  /** Lists the budgets with the highest share of their limits spent. */
+  /**
+   * Lists the budgets with the highest share of their limits spent. Of many budgets, each call looks
+   * at the next ones, and again at those that the last one listed.
+   */
   fullest(now: Date, limit: number): Promise<StoredBudget[]>;
   /** Returns what changed at or after a time of the database's clock; for null, all that exist. */
   changedSince(since: Date | null): Promise<{ now: Date; changes: BudgetChange[] }>;

@@ -19,6 +19,7 @@ const columns = {
   memberships: ["account_id", "created_at"],
   invitations: ["account_id", "created_at"],
   key_spend: ["day"],
+  budgets: ["id"],
 } as const;
 
 /**

@@ -10,8 +10,10 @@ import { type BudgetedCall, postBudgetCharges } from "../../src/budgets/store/bu
 import {
   claimReached,
   createBudgetStore,
+  createFullestCheck,
   createReachedCheck,
 } from "../../src/budgets/store/budgets.ts";
+import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { maxNanos } from "../../src/pricing/plausible.ts";
 import type { Database } from "../../src/database/database.ts";
 import { CountedReads } from "../support/counted_reads.ts";
@@ -187,6 +189,40 @@ eachDatabase("a look for reached budgets doesn't read all budgets", async (datab
   assert.equal((await check(noon, [accountId])).length, 100);
   // Each once for the end of the portion, once to be read, and once for its period.
   assert.ok(counted.rows > 0 && counted.rows <= 320, `${counted.rows} rows`);
+}, { fresh: true });
+
+eachDatabase("the fullest budgets are found without reading all budgets", async (database) => {
+  const accountId = await newAccount(database, crypto.randomUUID());
+  await fillSpent(database, accountId, 10_000);
+  if (database.kind === "embedded") await refreshStatistics(database);
+  else await database.query("analyze");
+  const ids = (await database.query("select id from budgets order by id", [])).map(({ id }) => id);
+  const spend = (place: number, nanos: bigint) =>
+    database.query("update budget_periods set spent_nanos = $2 where budget_id = $1", [
+      ...[String(ids[place]), nanos],
+    ]);
+  const counted = new CountedReads(database);
+  const check = createFullestCheck(counted.database, 1_000);
+  const highest = async () => {
+    counted.rows = 0;
+    const found = await check(noon, 5);
+    // Each once for the end of the portion, once to be read, and once for its period.
+    assert.ok(counted.rows > 0 && counted.rows <= 3 * 1_010, `${counted.rows} rows`);
+    assert.equal(found.length, 5);
+    return found[0]!.spentNanos;
+  };
+  const round = async () => {
+    const found = [];
+    // Ten portions, and one in which the end is noticed.
+    for (let look = 0; look < 11; look++) found.push(await highest());
+    return found;
+  };
+  await spend(9_900, 300n);
+  assert.deepEqual(await round(), [...Array(9).fill(10n), 300n, 300n]);
+  await spend(9_900, 400n);
+  assert.equal(await highest(), 400n, "one that is listed is read each time");
+  await spend(100, 500n);
+  assert.equal((await round()).at(-1), 500n);
 }, { fresh: true });
 
 /** Budgets of users, all of which are spent. */

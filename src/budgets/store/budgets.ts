@@ -79,12 +79,7 @@ export function createBudgetStore(database: Database): BudgetStore {
       const [row] = await database.query(`select ${columns} from budgets b where id = $1`, [id]);
       return row && readBudget(row);
     },
-    fullest: (now, limit) =>
-      list(
-        database,
-        { now, limit },
-        "p.spent_nanos::numeric / greatest(b.limit_nanos, 1) desc",
-      ),
+    fullest: createFullestCheck(database),
     changedSince: (since) => changedSince(database, since),
     async sweep(...limits) {
       for (let isDone = false; !isDone;) {
@@ -219,9 +214,18 @@ async function addSpent(
   );
 }
 
+interface ListQuery extends BudgetListQuery {
+  /** Only these budgets, and so many in the order of ids. */
+  readonly among?: {
+    readonly ids: readonly string[];
+    readonly from: string;
+    readonly count: number;
+  };
+}
+
 async function list(
   database: Queryable,
-  { accountId, now, id, on, after, limit }: BudgetListQuery,
+  { accountId, now, id, among, on, after, limit }: ListQuery,
   order = "b.account_id, b.scope, b.name, b.per",
 ): Promise<StoredBudget[]> {
   const values: SqlValue[] = [periodStart("day", now), periodStart("month", now)];
@@ -233,6 +237,9 @@ async function list(
   const account = id === undefined ? "b.account_id" : "(b.account_id + 0)";
   if (accountId !== undefined) conditions.push(`${account} = ${bind(accountId)}`);
   if (id !== undefined) conditions.push(`b.id = ${bind(id)}`);
+  const from = among === undefined ? "budgets" : `(
+    (select * from budgets where id > ${bind(among.from)} order by id limit ${bind(among.count)})
+    union select * from budgets where id = any(${bind(among.ids)}::text[]))`;
   if (on) conditions.push(`(b.scope, b.name, b.per) = (${keyOf(on)})`);
   if (after) {
     const key = `${bind(after.accountId)}, ${keyOf(after)}`;
@@ -240,8 +247,11 @@ async function list(
   }
   const rows = await database.query(
     `select ${columns}, b.created_at, coalesce(p.spent_nanos, 0) as spent
-     from budgets b left join budget_periods p on p.budget_id = b.id
-       and p.starts_at = case b.per when 'day' then $1::timestamptz else $2::timestamptz end
+     from ${from} b left join lateral (
+       select * from budget_periods p where p.budget_id = b.id
+         and p.starts_at = case b.per when 'day' then $1::timestamptz else $2::timestamptz end
+       offset 0
+     ) p on true
      where ${conditions.join(" and ")}
      order by ${order} nulls last limit ${bind(limit ?? null)}::bigint`,
     values,
@@ -341,23 +351,54 @@ async function lowerNotified(tx: Queryable, budget: Budget, now: Date): Promise<
 const budgetsAtOnce = 2_000;
 
 /**
- * Builds the function that lists the periods of these accounts' budgets that have reached
- * percentages not claimed yet. If there are more budgets than it checks at once, the next call goes
- * on from there, and then begins again.
+ * Builds the function that returns the id after which a look's budgets begin. If there are more than
+ * a look checks, the next one goes on from there, and then begins again.
  */
-export function createReachedCheck(
-  database: Queryable,
-  atOnce = budgetsAtOnce,
-): (now: Date, accountIds: readonly number[]) => Promise<BudgetPeriod[]> {
+function createTurns(database: Queryable, atOnce: number): () => Promise<string> {
   let after = "";
-  return async (now, accountIds) => {
+  return async () => {
     const from = after;
     const [last] = await database.query(
       "select id from budgets where id > $1 order by id offset $2 limit 1",
       [from, atOnce - 1],
     );
     after = String(last?.id ?? "");
-    return await findReached(database, { now, accountIds, from, atOnce });
+    return from;
+  };
+}
+
+/**
+ * Builds the function that lists the periods of these accounts' budgets that have reached
+ * percentages not claimed yet, of so many budgets at a time.
+ */
+export function createReachedCheck(
+  database: Queryable,
+  atOnce = budgetsAtOnce,
+): (now: Date, accountIds: readonly number[]) => Promise<BudgetPeriod[]> {
+  const nextTurn = createTurns(database, atOnce);
+  return async (now, accountIds) =>
+    await findReached(database, { now, accountIds, from: await nextTurn(), atOnce });
+}
+
+/**
+ * Builds the function that lists the fullest budgets: of those that it listed last and so many
+ * others at a time.
+ */
+export function createFullestCheck(
+  database: Queryable,
+  atOnce = budgetsAtOnce,
+): BudgetStore["fullest"] {
+  const nextTurn = createTurns(database, atOnce);
+  let ids: readonly string[] = [];
+  return async (now, limit) => {
+    const among = { ids, from: await nextTurn(), count: atOnce };
+    const fullest = await list(
+      database,
+      { now, limit, among },
+      "p.spent_nanos::numeric / greatest(b.limit_nanos, 1) desc",
+    );
+    ids = fullest.map(({ id }) => id);
+    return fullest;
   };
 }
 
