@@ -55,7 +55,8 @@ export function* encodeRequest(
     ...writeSettings(request, facts, isOn, losses),
     ...(request.stream ? { stream: true } : {}),
   };
-  if (marks.isEmpty && target.autoCache) {
+  const isOnItsOwn = tools.isStub && hasJustUsedTools(request);
+  if (marks.isEmpty && target.autoCache && !isOnItsOwn) {
     yield* setMarks(cachedPart(request, body), facts.minCacheableTokens);
   }
   yield* marks.enforce(losses);
@@ -96,6 +97,16 @@ function cachedPart<Body extends { tools?: unknown; messages: Record<string, unk
   body: Body,
 ): Body {
   return asksForSummary && body.tools ? { ...body, messages: [] } : body;
+}
+
+/**
+ * Whether tools were used for the last answer, or since. A request that offers none then begins
+ * unlike the calls before it, and mostly unlike those after it, too: agents that summarize their
+ * session by themselves ask so. If another answer follows, calls without tools are a conversation.
+ */
+function hasJustUsedTools({ turns }: CanonicalRequest): boolean {
+  const used = turns.findLastIndex(({ parts }) => parts.some(({ type }) => type === "tool-result"));
+  return used >= 0 && turns.slice(used).filter(({ role }) => role === "assistant").length <= 1;
 }
 
 function writeSystem(

@@ -64,6 +64,19 @@ Deno.test("what can't be read from the cache again isn't marked: a summary's mes
   assert.deepEqual(markedParts(encode({ turns, asksForSummary: true })), ["system", "messages"]);
 });
 
+Deno.test("a call without the tools that the conversation just used isn't marked: none begins like it", () => {
+  const question = user("word ".repeat(6_000));
+  const used = [question, turn("assistant", call("a", "f")), turn("user", result("a", "1"))];
+  const says = turn("assistant", { type: "text", text: "Done.", path: "p" });
+  // An agent that summarizes its session by itself, within its work or after it.
+  assert.deepEqual(markedParts(encode({ turns: [...used, user("Summarize this.")] })), []);
+  assert.deepEqual(markedParts(encode({ turns: [...used, says, user("Summarize this.")] })), []);
+  // A chat that goes on without its tools: the calls before began like this one.
+  const chat = [...used, says, user("And then?"), says, user("And then?")];
+  assert.deepEqual(markedParts(encode({ turns: chat })), ["system", "messages"]);
+  assert.deepEqual(markedParts(encode({ turns: used, tools: [tool] })).length, 3);
+});
+
 Deno.test("the tools of a summary are those of the calls before, with a search that is barred", () => {
   const before = encode({ tools: [tool], webSearch: search });
   const summary = encode({

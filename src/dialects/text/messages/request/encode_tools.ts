@@ -18,6 +18,8 @@ interface ToolPlan {
   fields: { tools?: unknown[]; tool_choice?: Record<string, unknown> };
   /** The model must call a tool. */
   isForced: boolean;
+  /** The request offers no tool; those that the conversation used are only named. */
+  isStub: boolean;
   /** An instruction for the system text, if forcing a tool is refused. */
   instruction?: string;
   aliasOf: (name: string) => string;
@@ -74,6 +76,7 @@ export function planTools(
       ? {}
       : { tools, ...(choice ? { tool_choice: downgraded ? unforced(choice) : choice } : {}) },
     isForced: isForced && !downgraded,
+    isStub,
     ...(downgraded ? { instruction: instructionFor(choice) } : {}),
     aliasOf,
     toolNames,
