@@ -32,8 +32,9 @@ export class AnswerBytes {
     if (!this.#pieces) return own;
     this.#length += own.length;
     this.#pieces.push(own);
-    if (this.#length > maxStoredBytes) this.drop();
-    else this.#share?.add(own.length);
+    if (this.#length <= maxStoredBytes) this.#share?.add(own.length);
+    else if (this.#share) this.#share.lose();
+    else this.drop();
     return own;
   }
 

@@ -9,6 +9,7 @@ export class CopyRoom {
   readonly #capacityBytes: number;
   readonly #byAccount = new Map<number, AccountsCopies>();
   #bytes = 0;
+  #dropped = 0;
 
   constructor(capacityBytes: number) {
     this.#capacityBytes = capacityBytes;
@@ -19,12 +20,18 @@ export class CopyRoom {
     return this.#bytes;
   }
 
+  /** How many copies have been lost, for lack of room or since they were too large. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
   /** Opens a copy, which holds nothing yet; `drop` is called if it loses its room. */
   open(accountId: number, drop: () => void): CopyShare {
     const copy: Copy = { bytes: 0, drop };
     return {
       add: (bytes) => this.#add(accountId, copy, bytes),
       release: () => this.#remove(accountId, copy),
+      lose: () => this.#lose(accountId, copy),
     };
   }
 
@@ -36,10 +43,14 @@ export class CopyRoom {
     own.bytes += bytes;
     this.#bytes += bytes;
     while (own.bytes > accountShare(this.#capacityBytes, this.#bytes, own.bytes)) {
-      const largest = largestOf(own.copies);
-      this.#remove(accountId, largest);
-      largest.drop();
+      this.#lose(accountId, largestOf(own.copies));
     }
+  }
+
+  #lose(accountId: number, copy: Copy): void {
+    this.#dropped++;
+    this.#remove(accountId, copy);
+    copy.drop();
   }
 
   #remove(accountId: number, copy: Copy): void {
@@ -58,6 +69,8 @@ export interface CopyShare {
   add(bytes: number): void;
   /** It holds nothing any more; idempotent. */
   release(): void;
+  /** It is too large: it is dropped, as for lack of room. */
+  lose(): void;
 }
 
 interface Copy {

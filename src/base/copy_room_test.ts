@@ -26,7 +26,7 @@ Deno.test("beyond an account's share its largest copies are dropped, the newest 
   assert.deepEqual(copies.bytes, 7 * pieceBytes);
   const later = fill(copies, 1, [2, 2]);
   assert.deepEqual(sizesOf([...held, ...later]), [2, undefined, 1, 2, 2, 2, undefined]);
-  assert.equal(copies.bytes, 0);
+  assert.deepEqual([copies.bytes, copies.dropped], [0, 2]);
 });
 
 Deno.test("an account doesn't lose copies to another, and finds a share beside it", () => {
@@ -53,8 +53,9 @@ Deno.test("a copy that is dropped, too large or not wanted holds nothing, whatev
   const [large, left] = fill(copies, 1, [maxStoredBytes / pieceBytes, 3]);
   large!.add(piece);
   large!.add(piece);
-  assert.equal(copies.bytes, 3 * pieceBytes);
+  assert.deepEqual([copies.bytes, copies.dropped], [3 * pieceBytes, 1]);
   left!.drop();
   left!.add(piece);
   assert.deepEqual([copies.bytes, ...sizesOf([large!, left!])], [0, undefined, undefined]);
+  assert.equal(copies.dropped, 1);
 });

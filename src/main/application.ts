@@ -403,13 +403,13 @@ function createWork(
 
 /** Metrics, admission under load, and what observes the event loop and the journal. */
 function createMonitoring(
-  { config, journal, clock, log, lines, telemetry }: Core,
+  { config, copies, journal, clock, log, lines, telemetry }: Core,
   { records, exports }: Pick<Services, "records" | "exports">,
   gauges: readonly Measures[],
 ): Pick<Services, "admission" | "metrics" | "loopWatch"> {
   const admission = new Admission({ maxUnderWay: config.callsInFlightMax, clock });
   const metrics = createServiceMetrics({
-    ...{ admission, records, exports, journal, clock, lines, gauges },
+    ...{ admission, records, exports, copies, journal, clock, lines, gauges },
     families: telemetry.callFamilies,
   });
   watchJournal(journal, { log, metrics });

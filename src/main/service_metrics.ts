@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { CopyRoom } from "../base/copy_room.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import type { Config } from "./config.ts";
 import { createMetrics, type Measures, type Metrics, type ReadMeasure } from "../shared/metrics.ts";
@@ -12,10 +13,11 @@ import { type JournalStatus, readAside } from "../records/journal/status.ts";
 
 /** Creates the service's metrics, including those that are read from its subjects on request. */
 export function createServiceMetrics(
-  { admission, records, exports, journal, clock, lines, gauges, families }: {
+  { admission, records, exports, copies, journal, clock, lines, gauges, families }: {
     admission: Admission;
     records: Pick<RecordServices, "recorder" | "storedBytes" | "settling">;
     exports: { readonly running: number };
+    copies: Pick<CopyRoom, "bytes" | "dropped">;
     journal: Journal;
     clock: Clock;
     lines: Pick<LogLines, "dropped">;
@@ -33,6 +35,7 @@ export function createServiceMetrics(
       help: "Exports that this process is writing",
       read: () => exports.running,
     },
+    ...copyMeasures(copies),
     gateway_records_waiting: {
       help: "Records of ended calls that are not in the database yet",
       read: () => recorder.waiting,
@@ -73,6 +76,20 @@ export function createServiceMetrics(
     },
     ...residentMeasure,
   }, families);
+}
+
+function copyMeasures(copies: Pick<CopyRoom, "bytes" | "dropped">): Measures {
+  return {
+    gateway_stream_copies_bytes: {
+      help: "Memory of the copies of streams for repeats and the response cache",
+      read: () => copies.bytes,
+    },
+    gateway_stream_copies_dropped_total: {
+      help: "Copies of streams that were too large or had no memory: a repeat is a separate call",
+      kind: "counter",
+      read: () => copies.dropped,
+    },
+  };
 }
 
 /** Resident memory: of this process, or with workers of all of them and their parent together. */

@@ -8,6 +8,11 @@ import { event, streamEvents } from "../support/service_scripted.ts";
 /** An account has room for 256 KiB of copies. */
 const service = shared(() => startScriptedVendors({ BODIES_IN_FLIGHT_BYTES: String(64 * 1024) }));
 
+async function dropped(): Promise<number> {
+  const metrics = await (await service().fetch("/metrics")).text();
+  return Number(/^gateway_stream_copies_dropped_total (\d+)$/m.exec(metrics)?.[1]);
+}
+
 /** A stream with so much text before its usual events. */
 function vendorOf(pieces: number) {
   let asked = 0;
@@ -47,6 +52,7 @@ for (const [use, { headers: ask, mark, copied, made }] of Object.entries(copies)
         stream: true,
       });
       const headers = ask();
+      const before = await dropped();
       const marks = [];
       const charges = new Map<string, number>();
       for (let call = 0; call < 2; call++) {
@@ -60,6 +66,7 @@ for (const [use, { headers: ask, mark, copied, made }] of Object.entries(copies)
       }
       assert.deepEqual(marks, hasRoom ? copied : made);
       assert.equal(vendor.asked(), hasRoom ? 1 : 2);
+      assert.equal(await dropped() - before, hasRoom ? 0 : 2);
       const charged = [...charges.values()].filter((usd) => usd > 0);
       assert.equal(charged.length, hasRoom ? 1 : 2);
     });
