@@ -1,5 +1,6 @@
 // A separate file, since only the composition root builds a subject with its store.
 import type { Database } from "../database/database.ts";
+import { databaseNow } from "../database/from_now.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
 import { type BudgetScope, oldestPeriod } from "./budget.ts";
 import { BudgetCache } from "./budget_cache.ts";
@@ -34,8 +35,9 @@ export function createBudgets(
     takeBackBudgets: async (id: string) => void await store.takeBack(id),
     /** Gives back what dead processes held. */
     sweepBudgetLeases: async () => void await store.sweepExpired(),
-    /** Deletes removed budgets, and periods that are long over. */
-    sweepBudgets: () => store.sweep(removedMinutes, oldestPeriod(clock.now())),
+    /** Deletes removed budgets, and periods that are long over by the database's clock. */
+    sweepBudgets: async () =>
+      await store.sweep(removedMinutes, oldestPeriod(await databaseNow(database))),
   };
 }
 

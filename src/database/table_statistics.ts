@@ -17,9 +17,10 @@ const columns = {
   refusals: ["account_id", "created_at"],
   audit_log: ["account_id", "at"],
   memberships: ["account_id", "created_at"],
-  invitations: ["account_id", "created_at"],
+  invitations: ["account_id", "created_at", "expires_at"],
   key_spend: ["day"],
   budgets: ["id"],
+  sign_in_states: ["expires_at"],
 } as const;
 
 /**

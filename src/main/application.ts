@@ -422,7 +422,7 @@ function createHousekeeping(core: Core) {
   const { retentionPayloadDays, retentionUsageDays } = config;
   const retention = { retentionPayloadDays, retentionUsageDays, clock, log };
   return {
-    sweepKeyCharges: async () => void await sweepKeyCharges(database, clock.now()),
+    sweepKeyCharges: async () => void await sweepKeyCharges(database),
     sweepSignIns: () => sweepSignIns(database, clock.now()),
     eraseOldRecords: createRetentionJob({
       store: createRetention(database, analyticsStore),

@@ -114,7 +114,6 @@ function housekeeping(deps: BackgroundJobDeps): BackgroundJob[] {
     { name: "expired_webhook_events", everyMs: 60_000, run: deps.webhooks.sweepWebhooks },
     { name: "expired_refused_calls", everyMs: 60_000, run: deps.refusals.sweepRefusals },
     { name: "expired_exports", everyMs: 60_000, run: () => exports.sweep() },
-    // No index has when invitations end: all are read.
     { name: "expired_sign_ins", everyMs: 15 * 60_000, firstMs: 60_000, run: deps.sweepSignIns },
     { name: "expired_erasure_feed", everyMs: 60_000, run: erasure.sweepErasureFeed },
     {

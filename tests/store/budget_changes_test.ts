@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { commandLine } from "../../src/audit/audit.ts";
+import { FakeClock } from "../../src/base/clock.ts";
 import { readBudgetScope } from "../../src/budgets/budget.ts";
 import { createBudgetStore } from "../../src/budgets/store/budgets.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -70,4 +71,16 @@ eachDatabase("a period with many charges is forgotten in portions", async (datab
   assert.deepEqual(await database.query("select starts_at from budget_periods"), [
     { starts_at: current },
   ]);
+});
+
+eachDatabase("periods are old by the database's clock, not by a process's", async (database) => {
+  const accountId = await newAccount(database);
+  const today = new Date();
+  const one = await budgetProcess(database, new FakeClock(today));
+  await one.set(accountId, "account", "day", 10n);
+  await one.call({ accountId, nanos: 1n });
+  one.clock.advance(100 * 86_400_000);
+  await one.sweepBudgets();
+  const [{ spent_nanos } = {}] = await database.query("select spent_nanos from budget_periods", []);
+  assert.equal(spent_nanos, 1n);
 });

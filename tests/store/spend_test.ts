@@ -6,10 +6,25 @@ import {
   insertKeyCharges,
   sweepKeyCharges,
 } from "../../src/credit/store/spend.ts";
+import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { newCappedKey } from "./cap_process.ts";
 import { interaction, newAccount } from "./samples.ts";
+
+/** A database that counts the rows that its statements return. */
+function counting(database: Database) {
+  const counted = { most: 0, database };
+  counted.database = {
+    ...database,
+    async query(...asked) {
+      const rows = await database.query(...asked);
+      counted.most = Math.max(counted.most, rows.length);
+      return rows;
+    },
+  } as Database;
+  return counted;
+}
 
 /** The charge of a call that no lease held, as processes of the version before leases write it. */
 function chargeOf(
@@ -166,6 +181,26 @@ onPostgres("old charges that another transaction is changing are left, with thei
   assert.equal(await sweepKeyCharges(database, now), 1);
   assert.deepEqual(await database.query(sums), []);
 });
+
+eachDatabase(
+  "old charges are deleted in portions, old by the database's clock",
+  async (database) => {
+    await newCappedKey(database, "a", 1n);
+    await database.query(
+      `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
+     select n, 'a', now() - case when n < 3 then interval '0' else interval '100 days' end, 1
+     from generate_series(1, 2500) as n`,
+    );
+    const counted = counting(database);
+    assert.equal(await sweepKeyCharges(counted.database), 2_498);
+    assert.ok(counted.most === 1_000, `${counted.most} at once`);
+    const [left] = await database.query(
+      `select (select count(*) from key_charges) as charges, count(*) as days,
+       sum(charged_nanos)::bigint as nanos from key_spend`,
+    );
+    assert.deepEqual(left, { charges: 2n, days: 1n, nanos: 2n });
+  },
+);
 
 onPostgres("charges of before are in the sums", async (database) => {
   await newCappedKey(database, "a", 1n);

@@ -6,7 +6,9 @@ import { sweepKeyCharges } from "../../src/credit/store/spend.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { sweepErased } from "../../src/erasure/store/tombstones.ts";
+import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
+import { sweepSignIns } from "../../src/people/store/sign_ins.ts";
 import { createRefusalStore } from "../../src/refusals/store/refusals.ts";
 import { createCachedAnswers } from "../../src/response_cache/store/cached_answers.ts";
 import { createVirtualModelStore } from "../../src/routing/store/virtual_models.ts";
@@ -37,6 +39,12 @@ const inserts = [
   `insert into budgets (id, account_id, scope, name, per, limit_nanos)
    select n, $1, 'user', n, 'day', 1`,
   "insert into budget_periods (budget_id, starts_at, spent_nanos) select n, now(), $1",
+  `insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
+   select n, $1, n, 'member', n, now(), ${later}`,
+  `insert into sign_in_states (state_hash, return_to, expires_at)
+   select n, '/', ${later} + $1 * interval '1 second'`,
+  `insert into export_jobs (request_id, account_id, place, format, tables, detail, snapshot, state,
+     has_file, expires_at) select n, $1, 'bucket', 'csv', '{}', '{}', '', 'ready', true, ${later}`,
   `insert into webhooks (id, account_id, url, events, sealed, key_version)
    select n, $1, '', '{}', '', 1`,
   `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, state, next_at, ends_at)
@@ -53,6 +61,9 @@ function sweepsOf(database: Database): Readonly<Record<string, () => Promise<unk
     "refused requests": () => createRefusalStore(database).sweep(longAgo),
     "removed models": () => createVirtualModelStore(database).forgetRemoved(60),
     "removed budgets": () => createBudgetStore(database).sweep(60, longAgo),
+    "invitations and sign-ins": () => sweepSignIns(database, new Date()),
+    "exports": () => createExportJobs(database, "w/1").forget(),
+    "files of exports": () => createExportJobs(database, "w/1").leftOver(),
     "sent events": () => createDeliveries(database, { sealer, workerId: "w" }).sweep(new Date()),
   };
 }

@@ -1,7 +1,10 @@
 import type { Interaction } from "../../shared/interaction.ts";
 import { startOfDay, startOfMonth } from "../../shared/time_span.ts";
 import type { CapUse, FullestCaps, ReadSpend } from "../spend_cap.ts";
+import { chunksOf } from "../../base/lists.ts";
 import type { Database, Queryable } from "../../database/database.ts";
+import { databaseNow } from "../../database/from_now.ts";
+import { deletedAtOnce, deleteInChunks } from "../../database/delete_in_chunks.ts";
 import { lockKeyLeases } from "./key_leases.ts";
 
 /** Charges of capped keys on PostgreSQL, served or embedded; triggers sum them up by day. */
@@ -143,33 +146,37 @@ export async function carrySpend(
   );
 }
 
-/** Removes charges of months that no cap looks at any more; returns how many. */
-export async function sweepKeyCharges(database: Database, now: Date): Promise<number> {
+/**
+ * Removes charges of months that no cap looks at any more; returns how many. `now` is by the
+ * database's clock: a process whose clock is ahead would remove charges that caps still count.
+ */
+export async function sweepKeyCharges(database: Database, now?: Date): Promise<number> {
   // A month more than any cap needs, for processes whose clocks differ.
-  const before = startOfMonth(now, -1);
+  const before = startOfMonth(now ?? await databaseNow(database), -1);
   // By key, since charges have no index on time alone; usually no key has old ones.
   const old = await database.query("select distinct api_key_id from key_spend where day < $1", [
     before,
   ]);
-  if (old.length === 0) return 0;
-  return await database.transaction(async (tx) => {
-    // Rows that another transaction is changing, in its own order, are left to the next run.
-    const rows = await tx.query(
-      `delete from key_charges where transaction_id in (
-         select transaction_id from key_charges
-         where api_key_id = any($2::text[]) and created_at < $1 for update skip locked)
-       returning true`,
-      [before, old.map(({ api_key_id }) => String(api_key_id))],
-    );
-    await tx.query(
-      `delete from key_spend where (api_key_id, day) in (
-         select api_key_id, day from key_spend where day < $1 and charged_nanos = 0
-         for update skip locked)`,
-      [before],
-    );
-    return rows.length;
-  });
+  let removed = 0;
+  for (const keys of chunksOf(old.map(({ api_key_id }) => String(api_key_id)), sweptKeys)) {
+    removed += await deleteInChunks(database, deleteCharges, [before, keys]);
+    await deleteInChunks(database, deleteEmptySums, [before, keys]);
+  }
+  return removed;
 }
+
+const sweptKeys = 1_000;
+
+/** $1 time, $2 keys. Rows that another transaction is changing, in its own order, are left. */
+const deleteCharges = `delete from key_charges where transaction_id = any(array(
+    select transaction_id from key_charges
+    where api_key_id = any($2::text[]) and created_at < $1
+    limit ${deletedAtOnce} for update skip locked)) returning 1 as one`;
+
+const deleteEmptySums = `delete from key_spend where ctid = any(array(
+    select ctid from key_spend
+    where api_key_id = any($2::text[]) and day < $1 and charged_nanos = 0
+    limit ${deletedAtOnce} for update skip locked)) returning 1 as one`;
 
 /**
  * $1 keys, $2 and $3 the beginning of the month and of the day. Sums of bigints are numeric, which

@@ -1,6 +1,7 @@
 import type { SettledCall } from "../../shared/interaction.ts";
 import type { Tombstone } from "../tombstone.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
+import { deletedAtOnce, deleteInChunks } from "../../database/delete_in_chunks.ts";
 import { sharedErasureLock } from "../../database/erasure_lock.ts";
 import { tombstoneCovers } from "./erasure_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -144,20 +145,16 @@ export async function noteRefunded(
 /** Forgets calls that were erased long ago: no process can still be about to write or refund them. */
 export async function sweepErased(database: Queryable): Promise<void> {
   for (const [table, at] of [["refunded_calls", "refunded_at"], ["erased_calls", "erased_at"]]) {
-    for (;;) {
-      // In the order of an index. By `clock_timestamp()` all rows would be read.
-      const rows = await database.query(
-        `delete from ${table} where transaction_id = any(array(
-           select transaction_id from ${table} where ${at} < now() - $1::integer * interval '1 day'
-           order by ${at} limit ${sweepRows})) returning 1 as one`,
-        [erasedDays],
-      );
-      if (rows.length < sweepRows) break;
-    }
+    // In the order of an index. By `clock_timestamp()` all rows would be read.
+    await deleteInChunks(
+      database,
+      `delete from ${table} where transaction_id = any(array(
+         select transaction_id from ${table} where ${at} < now() - $1::integer * interval '1 day'
+         order by ${at} limit ${deletedAtOnce})) returning 1 as one`,
+      [erasedDays],
+    );
   }
 }
-
-const sweepRows = 1000;
 
 function withoutResponse(row: SettledCall): SettledCall {
   if (!row.retained) return row;

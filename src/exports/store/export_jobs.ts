@@ -175,8 +175,11 @@ class ExportJobs implements ExportJobStore {
     const rows = await this.database.query(
       `select ${columns} from (
          select *, row_number() over (partition by place order by random()) as turn
-         from export_jobs where has_file
-           and (state in ('failed', 'deleted', 'removed') or expires_at <= clock_timestamp())
+         from (
+           select * from export_jobs where has_file and ${isOver}
+           union all
+           select * from export_jobs where has_file and not (${isOver}) and expires_at <= now()
+         ) as found
        ) as jobs where turn <= 100 order by place = 'bucket', turn`,
       [],
     );
@@ -209,6 +212,8 @@ const filteredBy = String
 
 const columns = `request_id, account_id, place, format, state, claim, bytes_size, created_at,
   expires_at, tables, start_at, end_at, ${filteredBy} as filtered_by`;
+/** As in the index of those that still have a file. */
+const isOver = "state in ('failed', 'deleted', 'removed')";
 const isStored = "state <> 'removed' and expires_at > clock_timestamp()";
 
 async function create(

@@ -11,13 +11,14 @@ import {
 } from "../sign_in.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { deletedAtOnce, deleteInChunks } from "../../database/delete_in_chunks.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { identityHash } from "./people.ts";
 
 export function createSignIns(database: Database): SignInStore {
   return {
     async begin({ stateHash, returnTo, claimHash, invitationHash, identity, expiresAt }, now) {
-      await deleteExpired(database, now);
+      await deleteEnded(database, now);
       await database.query(
         `insert into sign_in_states
            (state_hash, return_to, claim_hash, invitation_hash, identity, expires_at)
@@ -77,28 +78,25 @@ export function createSignIns(database: Database): SignInStore {
 }
 
 /** Removes sign-ins that were never finished, and leaves locked ones to a later call. */
-async function deleteExpired(database: Queryable, now: Date): Promise<void> {
-  await database.query(
-    `delete from sign_in_states where state_hash = any(array(
-       select state_hash from sign_in_states where expires_at <= $1 for update skip locked))`,
+/** Deletes sign-ins, or invitations, that have ended. */
+async function deleteEnded(
+  database: Queryable,
+  now: Date,
+  table: "sign_in_states" | "invitations" = "sign_in_states",
+): Promise<void> {
+  await deleteInChunks(
+    database,
+    `delete from ${table} where ctid = any(array(
+       select ctid from ${table} where expires_at <= $1 order by expires_at limit ${deletedAtOnce}
+       for update skip locked)) returning 1 as one`,
     [now],
   );
 }
 
-const sweptRows = 1000;
-
 /** Removes invitations and sign-ins that have ended: both have somebody's e-mail address. */
 export async function sweepSignIns(database: Queryable, now: Date): Promise<void> {
-  await deleteExpired(database, now);
-  for (;;) {
-    const rows = await database.query(
-      `delete from invitations where id = any(array(
-         select id from invitations where expires_at <= $1 limit ${sweptRows}
-         for update skip locked)) returning 1 as one`,
-      [now],
-    );
-    if (rows.length < sweptRows) return;
-  }
+  await deleteEnded(database, now);
+  await deleteEnded(database, now, "invitations");
 }
 
 function readStart(row: SqlRow | undefined, now: Date): SignInStart | undefined {
@@ -166,7 +164,7 @@ async function offerLink(
       ...{ email: email ?? null, name: email ?? "Owner" },
     },
   };
-  await deleteExpired(tx, now);
+  await deleteEnded(tx, now);
   await tx.query(
     `insert into sign_in_states (state_hash, return_to, identity, expires_at)
      values ($1, '/dashboard', $2, $3)`,

@@ -1,4 +1,5 @@
 import type { Database, SqlRow } from "../../database/database.ts";
+import { deletedAtOnce, deleteInChunks } from "../../database/delete_in_chunks.ts";
 import { isLockTimeout } from "../../database/postgres/faults.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { isStoreAway } from "../../shared/fault.ts";
@@ -12,7 +13,6 @@ import {
   type RefusedRequest,
 } from "../refusal.ts";
 
-const sweepRows = 1000;
 const longestLockMs = 1000;
 
 /** Refused requests on PostgreSQL, served or embedded. */
@@ -72,15 +72,13 @@ export function createRefusalStore(database: Database): RefusalStore {
     },
     async sweep(before) {
       for (const table of ["refusals", "refusal_counts"]) {
-        for (;;) {
-          const rows = await database.query(
-            `delete from ${table} where ctid = any(array(
-               select ctid from ${table} where created_at < $1 order by created_at limit ${sweepRows}
-               for update skip locked)) returning 1 as one`,
-            [before],
-          );
-          if (rows.length < sweepRows) break;
-        }
+        await deleteInChunks(
+          database,
+          `delete from ${table} where ctid = any(array(
+             select ctid from ${table} where created_at < $1 order by created_at limit ${deletedAtOnce}
+             for update skip locked)) returning 1 as one`,
+          [before],
+        );
       }
     },
   };

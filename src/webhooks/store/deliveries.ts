@@ -1,6 +1,7 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { deletedAtOnce, deleteInChunks } from "../../database/delete_in_chunks.ts";
 import { readBudgetScopeText } from "../../budgets/store/budgets.ts";
 import { type SealedFor, UnsealError } from "../../keys/sealing.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -133,21 +134,17 @@ export function createDeliveries(
       whenUnlocked(() => finish(database, workerId, delivery, attempted)),
     release: ({ id }) => release(id),
     async sweep(now) {
-      for (;;) {
-        // Skips events that are being removed together with their webhook.
-        const rows = await database.query(
-          `delete from webhook_deliveries where id = any(array(
-             select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
-             order by ends_at limit ${sweepRows} for update skip locked)) returning 1 as one`,
-          [new Date(now.getTime() - keepMs)],
-        );
-        if (rows.length < sweepRows) return;
-      }
+      // Skips events that are being removed together with their webhook.
+      await deleteInChunks(
+        database,
+        `delete from webhook_deliveries where id = any(array(
+           select id from webhook_deliveries where state <> 'waiting' and ends_at < $1
+           order by ends_at limit ${deletedAtOnce} for update skip locked)) returning 1 as one`,
+        [new Date(now.getTime() - keepMs)],
+      );
     },
   };
 }
-
-const sweepRows = 1000;
 
 async function finish(
   database: Queryable,
