@@ -29,10 +29,10 @@ export const exportRequest = z.strictObject({
     .describe('Default `["interactions"]`; `csv` and `jsonl` take exactly one.'),
   columns: z.array(z.enum(columnNames as [string, ...string[]])).min(1).max(maxColumns).optional()
     .describe(
-      "Only these columns, in this order; of several tables, each exports those it has. Default: all.",
+      "Only these columns, in this order; of several tables, each exports those it has, at least one. Default: all.",
     ),
   payloads: z.boolean().optional().describe(
-    "`false` leaves out `request` and `response`, which are most of an export's size. Default true; ignored with `columns`.",
+    "`false` leaves out `request` and `response`, which are most of an export's size; `columns` can't name them then. Default true.",
   ),
   filters: exportFilters.default({}).describe(
     "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",

@@ -2800,11 +2800,11 @@ export type ExportRequest = {
      */
     tables?: Array<'interactions' | 'eval_runs' | 'eval_results'>;
     /**
-     * Only these columns, in this order; of several tables, each exports those it has. Default: all.
+     * Only these columns, in this order; of several tables, each exports those it has, at least one. Default: all.
      */
     columns?: Array<'transaction_id' | 'created_at' | 'request_id' | 'session_id' | 'user_id' | 'account_id' | 'api_key_id' | 'app' | 'flow' | 'cohort_id' | 'endpoint' | 'dialect' | 'vendor' | 'model' | 'requested_model' | 'mode' | 'stream' | 'status' | 'http_status' | 'error_code' | 'finish_reason' | 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'output_tokens' | 'reasoning_tokens' | 'total_tokens' | 'cost_usd' | 'charged_usd' | 'billing_basis' | 'price_version' | 'usage_raw' | 'translation_loss' | 'latency_ms' | 'time_to_first_token_ms' | 'request' | 'response' | 'payload_truncated' | 'attempts' | 'cache' | 'client' | 'trace_id' | 'eval_run_id' | 'name' | 'filters' | 'graders' | 'state' | 'counts' | 'answer_transaction_id' | 'grader' | 'passed' | 'score' | 'detail'>;
     /**
-     * `false` leaves out `request` and `response`, which are most of an export's size. Default true; ignored with `columns`.
+     * `false` leaves out `request` and `response`, which are most of an export's size; `columns` can't name them then. Default true.
      */
     payloads?: boolean;
     filters?: ExportFilters;

@@ -26,6 +26,7 @@ const reasons: readonly RegExp[] = [
   /^expected_output_tokens: needs a daily or monthly cap|: the key has expected_output_tokens, /,
   /: the end is not after the start|: the last day is before the first|: expected a time after since|: the id is there twice/,
   /\.model: '.*' is targets\[\d+\]\.model already/,
+  /^columns: expected at least one column of |^columns\[\d+\]: \w+ is a payload, and payloads is false/,
   // What exists, what this service has, and what time it is.
   /: the account has \d+ (webhooks|virtual models) already|^delivery: no bucket is configured/,
   /: unknown model '|: no model has the name '|: expected the account of this key|: expected a time in the future/,
