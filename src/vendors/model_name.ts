@@ -1,3 +1,4 @@
+import { maskSecrets } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Registry, Vendor } from "./registry.ts";
 
@@ -73,7 +74,8 @@ function ownName(vendor: Vendor | undefined, name: string): string {
     : name;
 }
 
-/** Shortens a caller's name for quoting in messages. */
+/** Shortens a caller's name for quoting in messages, and masks a key that was put in its place. */
 export function shorten(name: string): string {
-  return name.length > 100 ? name.slice(0, 100) + "…" : name;
+  const masked = maskSecrets(name);
+  return masked.length > 100 ? masked.slice(0, 100) + "…" : masked;
 }

@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
 import type { Log, LogFields } from "../../base/log.ts";
+import { maskSecrets } from "../../base/secret.ts";
 import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
 import type { RefusalRecorder } from "../../refusals/refusal_recorder.ts";
 import type { Metrics } from "../../shared/metrics.ts";
@@ -105,32 +106,44 @@ function micros(ms: number | undefined): number | undefined {
 }
 
 /** Returns why a request was refused and whose it was, to be looked up by `X-Request-ID`. */
-function refusalFields({ fault, principal, model }: RequestContext): LogFields {
+function refusalFields(requestContext: RequestContext): LogFields {
+  const { fault, principal } = requestContext;
   if (!fault) return {};
+  const { param, model } = withoutKeys(requestContext);
   return {
     code: fault.code,
-    param: fault.param?.slice(0, 200),
+    param: param?.slice(0, 200),
     account: principal?.account.id,
     key: principal && `${principal.key.prefix}…`,
     model: model?.slice(0, 120),
   };
 }
 
+/** Returns what the caller wrote of a refused request: some put a key where the model belongs. */
+function withoutKeys({ fault, model }: RequestContext): { param?: string; model?: string } {
+  return {
+    ...(fault?.param === undefined ? {} : { param: maskSecrets(fault.param) }),
+    ...(model === undefined ? {} : { model: maskSecrets(model) }),
+  };
+}
+
 /** Records a refusal for its account. Without a valid key there's no account, only the log line. */
 function noteRefusal(
   refusals: Pick<RefusalRecorder, "note">,
-  { fault, principal, requestId, arrivedAt, route, isCall, model }: RequestContext,
+  requestContext: RequestContext,
   method: string,
   status: number,
 ): void {
+  const { fault, principal, requestId, arrivedAt, route, isCall } = requestContext;
   if (!fault || !principal) return;
+  const { param, model } = withoutKeys(requestContext);
   refusals.note({
     accountId: principal.account.id,
     at: arrivedAt,
     requestId,
     httpStatus: status,
     code: fault.code,
-    param: fault.param,
+    param,
     model,
     apiKeyId: principal.key.id,
     endpoint: route ?? "unknown",

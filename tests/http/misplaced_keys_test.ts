@@ -1,0 +1,34 @@
+import assert from "@std/assert";
+import { FakeClock } from "../../src/base/clock.ts";
+import { mintKey } from "../../src/keys/credential.ts";
+import { startTestService } from "../support/service.ts";
+
+Deno.test("a key that was put where a model belongs is in no answer or log line", async () => {
+  await using service = await startTestService();
+  const misplaced = mintKey(new FakeClock()).value.reveal();
+  const send = async (path: string, body: unknown) => {
+    const answer = await fetch(service.baseUrl + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${service.key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    assert.ok(answer.status >= 400 && answer.status < 500, `${path}: ${answer.status}`);
+    return await answer.text();
+  };
+  const messages = [{ role: "user", content: "Hello" }];
+  const answers: string[] = [];
+  for (const model of [misplaced, `openai/${misplaced}`, `${misplaced}/gpt-5-mini`]) {
+    answers.push(
+      await send("/chat/v1/chat/completions", { model, messages }),
+      await send("/vendor-b/v1/chat/completions", { model, messages }),
+      await send("/chat/v1/responses", { model, input: "Hello" }),
+      await send("/chat/v1/messages", { model, max_tokens: 9, messages }),
+      await send(`/chat/v1/models/${model}:generateContent`, { contents: [] }),
+      await send("/imagen/v1/generate", { model, provider: "openai", prompt: "a cat" }),
+      await send("/imagen/v1/generate", { provider: model, prompt: "a cat" }),
+    );
+  }
+  const texts = [...answers, ...service.log];
+  assert.deepEqual(texts.filter((text) => text.includes(misplaced.slice(4, -4))), []);
+  assert.ok(service.log.some((line) => line.includes("code=model_not_found")));
+});
