@@ -109,6 +109,34 @@ Deno.test("a search beside other tools is a named loss where the vendor has none
   assert.equal(named.status, 200, await named.text());
 });
 
+Deno.test("a search without a price is such a loss in the vendor's own dialect, too", async () => {
+  world().play();
+  const search = { type: "web_search" };
+  const ask = (tools: unknown[], headers: Record<string, string> = {}) =>
+    world().post(
+      "/chat/v1/responses",
+      { model: "vendor-a/deepseek-ai/DeepSeek-V4-Flash", input: "hi", tools },
+      headers,
+    );
+  const sentTools = () => JSON.parse(world().last().body).tools;
+  const beside = await ask([search, fn("f")]);
+  assert.equal(beside.status, 200, await beside.text());
+  assert.equal(beside.headers.get("x-translation-loss"), "tools[0]");
+  assert.deepEqual(toolNames({ tools: sentTools() }), ["f"]);
+  for (const mode of ["default", "lenient"]) {
+    const alone = await ask([search], { "x-translation-mode": mode });
+    assert.equal(alone.status, 400, mode);
+    assert.match((await alone.json()).error.message, /^tools\[0\]: .*no price for 'web_search'/);
+  }
+  const strict = await ask([search, fn("f")], { "x-translation-mode": "strict" });
+  assert.equal(strict.status, 400);
+  assert.equal((await strict.json()).error.param, "tools[0]");
+  // Whether the caller's own account can search is up to the vendor.
+  const own = await ask([search, fn("f")], { authorization: `Bearer ${world().key};hf_own` });
+  assert.equal(own.headers.get("x-translation-loss"), null);
+  assert.deepEqual(sentTools(), [search, fn("f")], await own.text());
+});
+
 Deno.test("Claude Code's search is the vendor's own search where it has one", async () => {
   world().play();
   const ask = (model: string) =>

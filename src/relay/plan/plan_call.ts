@@ -14,7 +14,7 @@ import type {
   Target,
   UnsignedThinking,
 } from "../../dialects/kernel/dialect.ts";
-import type { HostedWork } from "../../dialects/kernel/hosted.ts";
+import type { HostedTool, HostedWork } from "../../dialects/kernel/hosted.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { settingPath } from "../../dialects/kernel/setting_losses.ts";
@@ -91,7 +91,8 @@ export async function planCall(
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   const { compacts, lacksExtensions, dialects } = request.target.vendor;
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
-    (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions));
+    (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions)) ||
+    losesSearch(deps, request);
   if (first === dialect.name && !isEmulated) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
@@ -137,6 +138,21 @@ export async function planCall(
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
     now: secondsOf(deps.clock),
   });
+}
+
+/**
+ * Whether a call of the service's own key offers the vendor's web search, which has no price here,
+ * beside tools of the caller. It is translated, which leaves the search out. A search alone is
+ * refused for its price.
+ */
+function losesSearch({ prices }: PlanDeps, request: PlanRequest): boolean {
+  const { target: { vendor, model }, mode, caller, dialect } = request;
+  if (mode !== "managed" || vendor.admitsUnpriced) return false;
+  const { tools } = request.hosted ?? dialect.hostedWork(request.body);
+  const isSearch = ({ cost }: HostedTool) =>
+    cost.type === "per-use" && cost.dimension === "perWebSearch";
+  if (!tools.some(isSearch) || !tools.some(({ cost }) => cost.type === "none")) return false;
+  return prices.find(vendor.label, model, caller.arrivedAt)?.rates.perWebSearch === undefined;
 }
 
 /**
