@@ -136,6 +136,9 @@ function blank(reasoning: Thought): Output {
   };
 }
 
+/** Models without a field for JSON are asked for it in the system text, and comply. */
+const demandsJson = /\bJSON(?: object| value)? only\b/i;
+
 function textFor(prompt: Prompt, behaviours: Behaviours, candidate: number): string {
   if (behaviours.say !== null) return behaviours.say;
   if (behaviours.echoHeaders) return prompt.headerNames.join(", ");
@@ -143,8 +146,8 @@ function textFor(prompt: Prompt, behaviours: Behaviours, candidate: number): str
     return Array.from({ length: behaviours.longChunks }, (_, index) => `Zeile ${index + 1} ✓\n`)
       .join("");
   }
-  if (prompt.json) {
-    const schema = prompt.json.schema ?? { type: "object", properties: { answer: {} } };
+  if (prompt.json || demandsJson.test(prompt.system)) {
+    const schema = prompt.json?.schema ?? { type: "object", properties: { answer: {} } };
     return JSON.stringify(instanceOf(schema, prompt.question));
   }
   if (prompt.outcomes.length > 0) return resultProse(prompt.question, prompt.outcomes);

@@ -8,6 +8,27 @@ const service = shared(() => startSimulatedService());
 const prompt = "Tell me about rivers.";
 const messages = [{ role: "user" as const, content: prompt }];
 
+/** Models with a field for JSON, and models that are asked for it in words. */
+const models = [
+  ...["openai/gpt-5-mini", "anthropic/claude-sonnet-4-6", "google/gemini-2.5-flash"],
+  ...["xai/grok-4.3", "openrouter/openai/gpt-5-mini"],
+];
+
+Deno.test("openai library: JSON that the request demands, from every vendor's model", async () => {
+  const parameters = { type: "object", properties: {} };
+  const tools = [{ type: "function" as const, function: { name: "look", parameters } }];
+  for (const model of models) {
+    for (const more of [{}, { tools }]) {
+      const answer = await openai(service(), "/chat/v1").chat.completions.create({
+        ...{ model, messages: [{ role: "user", content: "Rivers as JSON, please." }] },
+        ...{ response_format: { type: "json_object" }, ...more },
+      });
+      const { content } = answer.choices[0]!.message;
+      assert.equal(typeof JSON.parse(content ?? ""), "object", `${model}: ${content}`);
+    }
+  }
+});
+
 for (const family of chatFamilies) {
   for (const way of waysOf(family)) {
     Deno.test(`openai library: ${way.path} with '${way.model}', whole and streamed`, async () => {
