@@ -34,6 +34,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "a budget could not be leased or returned": "budget.lease_failed",
   "a spend cap could not be leased or returned": "spend_cap.lease_failed",
   "an event could not be delivered to its webhook for a day and is dropped": "webhook.event_lost",
+  "stopping: requests in flight have 30 seconds to end": "stop.begins",
   "an environment variable is unknown": "start.variable_unknown",
   "TRUST_PROXY is set, but BASE_URL isn't: links and cookies are for plain HTTP":
     "start.base_url_missing",

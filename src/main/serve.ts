@@ -159,9 +159,16 @@ export async function startServer(
 
 /** Waits for the calls under way; answers that their callers have left get what is left of the time. */
 async function drainCalls(
-  { background: { backgroundRunner }, calls: { streams } }: Pick<Services, "background" | "calls">,
+  { log, admission, background: { backgroundRunner }, calls: { streams }, records }: Services,
   listeners: Pick<Listeners, "drain">,
 ): Promise<void> {
+  // So that a stop that takes a while isn't taken for one that hangs.
+  log.info("stopping: requests in flight have 30 seconds to end", {
+    requests: admission.underWay,
+    left_by_callers: streams.left,
+    background_calls: backgroundRunner.count,
+    records_waiting: records.recorder.waiting,
+  });
   const untilMs = systemClock.monotonicMs() + drainMs;
   await Promise.all([listeners.drain(drainMs), backgroundRunner.drain(backgroundDrainMs)]);
   await streams.drain(Math.max(0, untilMs - systemClock.monotonicMs()));

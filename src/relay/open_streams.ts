@@ -42,6 +42,11 @@ export class OpenStreams {
     return this.#count;
   }
 
+  /** How many answers are read on although their callers have left. */
+  get left(): number {
+    return this.#cuts.size;
+  }
+
   /**
    * Counts a stream until the returned function is called. Throws `rate_limit_exceeded` beyond the
    * limit.

@@ -64,6 +64,8 @@ async function drains(
   assert.match(text, /data: \[DONE\]\n\n$/, "the stream came to its end");
   assert.equal((await service.status).code, 0);
   assert.doesNotMatch(service.output(), / error /);
+  const [before] = service.output().split("/chat/completions status=200");
+  assert.match(before!, /info stopping: .* requests=1 left_by_callers=0 background_calls=0 /);
   // The row was written before the end.
   await using next = await startService({ env });
   const rows = await fetch(`${next.baseUrl}/api/v1/exports`, {
@@ -160,6 +162,26 @@ Deno.test("SIGTERM ends a start that waits for its database, a parent's with its
   parent.kill("SIGTERM");
   assert.equal((await parent.status).code, 0);
   assert.equal(await printed, "");
+});
+
+Deno.test("SIGHUP doesn't end a start with MODELS_FILE that waits for its database", async () => {
+  using database = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { args, env } = commandOf({}, Deno.env.get("TEST_BUNDLE"));
+  const directory = temporaryDirectory("reload");
+  const models = `${directory}/models.json`;
+  await Deno.writeTextFile(models, "{}");
+  const address = `postgres://u:p@127.0.0.1:${database.addr.port}/d`;
+  await using starting = new Deno.Command(Deno.execPath(), {
+    args,
+    env: { ...env, PORT: "0", DATA_DIR: directory, DATABASE_URL: address, MODELS_FILE: models },
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  using _waiting = await database.accept();
+  starting.kill("SIGHUP");
+  starting.kill("SIGTERM");
+  const { code, signal } = await starting.status;
+  assert.deepEqual([code, signal], [0, null]);
 });
 
 /** Resolves when the service has noticed that its callers have left. */
