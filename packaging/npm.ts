@@ -97,7 +97,9 @@ const env = {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => process.platform === "win32" || child.kill(signal));
 }
-const child = spawn(runtime(), args, { stdio: "inherit", env });
+// The channel's end tells the program that this process was killed. Windows' form of it isn't Deno's.
+const channel = words[0] === "admin" || process.platform === "win32" ? [] : ["ipc"];
+const child = spawn(runtime(), args, { stdio: ["inherit", "inherit", "inherit", ...channel], env });
 ${followNpx}child.on("error", (error) => {
   console.error("error: " + error.message);
   process.exit(1);

@@ -63,6 +63,13 @@ export async function runServer(
   let flush: LogLines["flush"] = () => {};
   try {
     config = readConfig();
+    // Without the file SIGHUP keeps its usual meaning: the terminal is gone. A start that has read
+    // the file already reads it again within seconds.
+    if (config.modelsFile !== undefined) {
+      Deno.addSignalListener("SIGHUP", () => void running?.reload());
+    }
+    // A launcher that was killed can forward no signal, and the next start would find this process.
+    if (config.worker === undefined) process.once("disconnect", stop);
     const isParent = config.workers > 1 && config.worker === undefined;
     // Only the parent of workers starts programs, and it serves no caller.
     if (!isParent) Deno.permissions.revokeSync({ name: "run" });
@@ -84,10 +91,6 @@ export async function runServer(
     await flush();
     console.error(failedStart(thrown));
     Deno.exit(1);
-  }
-  // Without the file SIGHUP keeps its usual meaning: the terminal is gone.
-  if (config.modelsFile !== undefined) {
-    Deno.addSignalListener("SIGHUP", () => void running?.reload());
   }
 }
 

@@ -1,9 +1,10 @@
-/** `./demeter` of a checkout on a machine with Node.js alone: npx brings the Deno that it runs. */
+/** The launchers: `./demeter` of a checkout, where npx brings Deno, and that of the npm package. */
 import assert from "@std/assert";
 import { createMigrated } from "../support/databases.ts";
 import { isThere } from "../support/is_there.ts";
 import { postgresAvailability } from "../support/postgres.ts";
-import { startService } from "../support/process.ts";
+import { npmLauncher } from "../../packaging/npm.ts";
+import { commandOf, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");
@@ -48,6 +49,43 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: `kill -9 of npm's launcher stops the service that it has started${
+    missing.length === 0 ? "" : ` (skipped: no ${missing.join(", ")})`
+  }`,
+  ignore: missing.length > 0,
+  async fn() {
+    const database = await createMigrated();
+    const dataDir = `${directory}/launched`;
+    const launcher = `${directory}/demeter.mjs`;
+    await Deno.writeTextFile(launcher, npmLauncher());
+    await using service = await startService({
+      executable: found[needed.indexOf("node")]!,
+      args: [launcher, "start"],
+      migrates: false,
+      env: { DENO: await runtimeOfCheckout(), DATABASE_URL: database.url, DATA_DIR: dataDir },
+    });
+    try {
+      service.kill("SIGKILL");
+      await untilNone(dataDir);
+      assert.doesNotMatch(service.output(), /error/);
+    } finally {
+      for (const pid of processesOf(dataDir)) Deno.kill(pid, "SIGKILL");
+      await service.status;
+      await database.drop();
+    }
+  },
+});
+
+/** A runtime for npm's launcher: runs this checkout whatever program it is given. */
+async function runtimeOfCheckout(): Promise<string> {
+  const { args } = commandOf({}, Deno.env.get("TEST_BUNDLE"));
+  const runtime = `${directory}/runtime.sh`;
+  const words = [Deno.execPath(), ...args].map((word) => `'${word}'`);
+  await Deno.writeTextFile(runtime, `#!/bin/sh\nexec ${words.join(" ")}\n`, { mode: 0o755 });
+  return runtime;
+}
+
 /** A `PATH` with Node.js and no Deno, npm's packages of this machine and Deno's. */
 async function machineWithoutDeno(): Promise<Record<string, string>> {
   const bin = `${directory}/bin`;
@@ -82,7 +120,7 @@ function processesOf(dataDir: string): number[] {
 async function untilNone(dataDir: string): Promise<void> {
   const deadline = performance.now() + 60_000;
   while (processesOf(dataDir).length > 0) {
-    assert.ok(performance.now() < deadline, "a process goes on a minute after SIGTERM");
+    assert.ok(performance.now() < deadline, "a process goes on a minute later");
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
