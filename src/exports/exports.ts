@@ -165,13 +165,21 @@ export class Exports {
     return this.#deps.jobs.list(accountId);
   }
 
-  /** Cancels a job or deletes its file. Throws `export_not_found`. */
-  async remove(accountId: number, requestId: string, audit: AuditNote): Promise<void> {
+  /**
+   * Cancels a job or deletes its file. Resolves with whether the file is gone; otherwise `sweep`
+   * removes it. Throws `export_not_found`.
+   */
+  async remove(accountId: number, requestId: string, audit: AuditNote): Promise<boolean> {
     const job = await this.#deps.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
     this.#queue.stop(requestId);
-    // A file that can't be removed now is left to `sweep`.
-    await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
+    try {
+      await this.#clear(job);
+      return true;
+    } catch (thrown) {
+      this.#warn(job, thrown);
+      return false;
+    }
   }
 
   /**

@@ -108,3 +108,24 @@ Deno.test("a bucket that takes nothing is a 503, without its secrets, and leaves
   assert.match(service.log.join("\n"), /an export failed .*bucket/);
   assert.ok(!service.log.join("\n").includes(bucketSecret));
 });
+
+Deno.test("while the bucket is away, reading is a 503, and a deletion doesn't say that the file is gone", async () => {
+  const away = await startBucket();
+  await using service = await startTestService({ env: away.env });
+  const answer = await service.post(path, everything);
+  assert.equal(answer.status, 200, await answer.text());
+  const { data } = await (await service.fetch(path)).json();
+  const job = `${path}/${data[0].request_id}`;
+  await away[Symbol.asyncDispose]();
+  const stream = await service.fetch(`${job}/stream`);
+  assert.equal(stream.status, 503);
+  assert.equal((await stream.json()).error.code, "store_unavailable");
+  const removed = await service.fetch(job, { method: "DELETE" });
+  assert.equal(removed.status, 200);
+  assert.match(
+    (await removed.json()).message,
+    /^The export is gone. Its file can't be removed now/,
+  );
+  assert.match(service.log.join("\n"), /could not be deleted .*the bucket did not remove the file/);
+  assert.doesNotMatch(service.log.join("\n"), / error /);
+});

@@ -100,6 +100,21 @@ Deno.test("a bucket that can't be reached fails in its own words, without secret
   }
 });
 
+Deno.test("a bucket that is full says so, whatever the upload does to its source", async () => {
+  const full = "<Error><Code>InsufficientStorage</Code><Message>no room</Message></Error>";
+  await using store = await startFakeVendor(async (exchange) => {
+    await exchange.head(507, { "content-type": "application/xml" }, { length: full.length });
+    await exchange.write(full);
+  });
+  const bucket = bucketOf(storeAt(store.url));
+  const reason = (what: string) =>
+    new RegExp(`^Error: the bucket did not ${what} the file: no room$`);
+  await assert.rejects(bucket.save(file, pieces(50)), reason("take"));
+  await assert.rejects(bucket.remove(file, "this"), reason("remove"));
+  const unread = { code: "store_unavailable", note: "the bucket did not give the file: no room" };
+  await assert.rejects(collect(bucket.read(file, 0, 1)), unread);
+});
+
 Deno.test("a store that falls silent within a file, or before it, fails the reading", async () => {
   for (const begins of [true, false]) {
     await using store = await startFakeVendor(async (exchange) => {
@@ -108,7 +123,7 @@ Deno.test("a store that falls silent within a file, or before it, fails the read
       await exchange.write("hello");
     });
     const bucket = bucketOf(storeAt(store.url), 300);
-    const reason = /TimeoutError|the bucket was silent/;
+    const reason = begins ? /the bucket was silent/ : { code: "store_unavailable" };
     await assert.rejects(collect(bucket.read(file, 0, 1000)), reason, `begins: ${begins}`);
   }
 });

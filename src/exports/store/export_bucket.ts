@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { createHttpsAgent } from "../../base/https_agent.ts";
 import type { Secret } from "../../base/secret.ts";
-import { messageOf } from "../../shared/fault.ts";
+import { Fault, messageOf } from "../../shared/fault.ts";
 import { type ExportBucket, exportFileMissing, type ExportFileName } from "../export_job.ts";
 import { exportMediaType } from "../export_spec.ts";
 
@@ -80,7 +80,9 @@ export function createExportBucket(
       const { Body } = await reader.send(
         new s3.GetObjectCommand({ Bucket, Key: keyOf(file), Range: `bytes=${start}-${end - 1}` }),
       ).catch((thrown) => {
-        throw thrown instanceof s3.NoSuchKey ? exportFileMissing(file.requestId) : thrown;
+        throw thrown instanceof s3.NoSuchKey
+          ? exportFileMissing(file.requestId)
+          : unreadable(file.requestId, thrown);
       });
       yield* unlessSilent(Body as Readable, waitMs);
     },
@@ -88,8 +90,12 @@ export function createExportBucket(
       const { client, s3 } = await library();
       for (let claim = which === "this" ? file.claim : 1; claim <= file.claim; claim++) {
         const Key = keyOf({ ...file, claim });
-        await client.send(new s3.DeleteObjectCommand({ Bucket, Key }));
-        await abortUploads(client, s3, Bucket, Key);
+        try {
+          await client.send(new s3.DeleteObjectCommand({ Bucket, Key }));
+          await abortUploads(client, s3, Bucket, Key);
+        } catch (thrown) {
+          throw new Error(`the bucket did not remove the file: ${messageOf(thrown)}`);
+        }
       }
     },
     async address(file, until) {
@@ -132,6 +138,14 @@ async function open(settings: BucketSettings, waitMs: number) {
     // Reads files: to `socketTimeout`, a caller that takes its time looks like a silent store.
     reader: clientWith({}),
   };
+}
+
+/** The bucket is away, or refuses: that is as temporary, for the caller, as a database that is away. */
+function unreadable(requestId: string, thrown: unknown): Fault {
+  return new Fault("store_unavailable", {
+    message: `The file of the export '${requestId}' can't be read now. Retry later.`,
+    note: `the bucket did not give the file: ${messageOf(thrown)}`,
+  });
 }
 
 /** Yields a file's pieces; fails if the store lets us wait for one for longer than `waitMs`. */
@@ -185,6 +199,8 @@ function isAnswer(thrown: unknown): boolean {
 class Counted implements AsyncIterable<Uint8Array> {
   length = 0;
   failed: { thrown: unknown } | undefined;
+  /** A piece has been passed on: what is thrown meanwhile is its reader's. */
+  #isRead = false;
 
   constructor(readonly source: AsyncIterable<Uint8Array>) {}
 
@@ -192,10 +208,12 @@ class Counted implements AsyncIterable<Uint8Array> {
     try {
       for await (const piece of this.source) {
         this.length += piece.length;
+        this.#isRead = true;
         yield piece;
+        this.#isRead = false;
       }
     } catch (thrown) {
-      this.failed = { thrown };
+      if (!this.#isRead) this.failed = { thrown };
       throw thrown;
     }
   }

@@ -73,11 +73,14 @@ export function exportRoutes(
   }));
   app.bind(contracts.deleteExport, async ({ caller, params }) => {
     const { request_id: id } = params;
-    await exports.remove(caller.principal.account.id, id, note(caller, "export.deleted", id));
+    const audit = note(caller, "export.deleted", id);
+    const isFileGone = await exports.remove(caller.principal.account.id, id, audit);
     return {
       status: "success" as const,
       request_id: id,
-      message: "The export is gone, and its file with it.",
+      message: isFileGone
+        ? "The export is gone, and its file with it."
+        : "The export is gone. Its file can't be removed now; this is tried again every minute.",
     };
   });
 }
