@@ -1,7 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import { timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
-import { accountId, accountIdFilter, accountIdInBody, accountIdInQuery } from "./fields.ts";
+import {
+  accountId,
+  accountIdFilter,
+  accountIdInBody,
+  accountIdInQuery,
+  longAdminPage,
+  pageOf,
+} from "./fields.ts";
 
 const modelName = z.string().min(1).max(200);
 const weight = z.number().int().min(1).max(1_000_000);
@@ -61,9 +68,8 @@ export const adminModelContracts = {
     ...ofAdministration("get", "/api/v1/admin/models", "listVirtualModels"),
     summary: "List virtual models",
     description: "By account and name; without `account_id`, those of the service come first.",
-    query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({ data: z.array(virtualModel).describe("The virtual models.") })
-      .openapi("VirtualModelList"),
+    query: z.strictObject({ account_id: accountIdFilter, ...longAdminPage }),
+    answer: pageOf(virtualModel, "A page of virtual models.").openapi("VirtualModelList"),
     errors: ["account_not_found"],
   }),
   createModel: defineContract({

@@ -7,6 +7,8 @@ import {
   accountIdInBody,
   accountIdInQuery,
   createdAt,
+  longAdminPage,
+  pageOf,
 } from "./fields.ts";
 
 const vendorKey = z.strictObject({
@@ -28,11 +30,10 @@ export const adminVendorKeyContracts = {
     ...ofAdministration("get", "/api/v1/admin/vendor-keys", "listVendorKeys"),
     summary: "List vendor keys",
     description: "The stored vendor keys, without their values.",
-    query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({
-      data: z.array(vendorKey).describe("The vendor keys, by account and vendor."),
-    })
-      .openapi("VendorKeyList"),
+    query: z.strictObject({ account_id: accountIdFilter, ...longAdminPage }),
+    answer: pageOf(vendorKey, "A page of vendor keys, by account and vendor.").openapi(
+      "VendorKeyList",
+    ),
     errors: ["account_not_found"],
   }),
   setVendorKey: defineContract({

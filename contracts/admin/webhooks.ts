@@ -1,7 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { timestampSchema } from "../kernel/common.ts";
 import { defineContract, ofAdministration } from "../kernel/contract.ts";
-import { accountId, accountIdFilter, accountIdInBody, createdAt, usdAmount } from "./fields.ts";
+import {
+  accountId,
+  accountIdFilter,
+  accountIdInBody,
+  createdAt,
+  longAdminPage,
+  pageOf,
+  usdAmount,
+} from "./fields.ts";
 
 /** The types of events; `webhook.test` is sent to any webhook that is tested. */
 export const webhookEvents = [
@@ -42,9 +50,8 @@ export const adminWebhookContracts = {
     ...ofAdministration("get", "/api/v1/admin/webhooks", "listWebhooks"),
     summary: "List webhooks",
     description: "With the number of events waiting for each, but never their secrets.",
-    query: z.strictObject({ account_id: accountIdFilter }),
-    answer: z.strictObject({ data: z.array(webhook).describe("The webhooks, by account and age.") })
-      .openapi("WebhookList"),
+    query: z.strictObject({ account_id: accountIdFilter, ...longAdminPage }),
+    answer: pageOf(webhook, "A page of webhooks, by account and age.").openapi("WebhookList"),
     errors: ["account_not_found"],
   }),
   addWebhook: defineContract({

@@ -161,7 +161,7 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
       },
     },
   },
-  listVendorKeys: { answers: { list: { data: [vendorKey] } } },
+  listVendorKeys: { answers: { list: { data: [vendorKey], next_cursor: null } } },
   setVendorKey: {
     requests: { openai: { vendor: "openai", value: "sk-0123456789abcdefwxyz" } },
     answers: { stored: vendorKey },
@@ -171,7 +171,7 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     params: { vendor: "vendor-b" },
     answers: { removed: { account_id: 1, vendor: "vendor-b", removed: true } },
   },
-  listVirtualModels: { answers: { list: { data: [virtualModel] } } },
+  listVirtualModels: { answers: { list: { data: [virtualModel], next_cursor: null } } },
   createVirtualModel: {
     requests: {
       weighted: newModel,
@@ -210,7 +210,7 @@ export const administrationExamples: Readonly<Record<string, OperationExamples>>
     answers: { changed: budget },
   },
   deleteBudget: { params: { id: keyId }, answers: { removed: { id: keyId, removed: true } } },
-  listWebhooks: { answers: { list: { data: [webhook] } } },
+  listWebhooks: { answers: { list: { data: [webhook], next_cursor: null } } },
   addWebhook: {
     requests: {
       all: { url: webhook.url },

@@ -16,9 +16,9 @@ import {
   type Command,
   type CommandResult,
   done,
-  listed,
   listedAccount,
   listedAccountOption,
+  listedInPages,
   notFound,
   optional,
   readUsd,
@@ -93,9 +93,13 @@ function limitsOf(amounts: readonly bigint[], until: Date | undefined) {
 
 async function listBudgets(deps: BudgetCommandDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
-  const budgets = await deps.budgets.list(account);
   const now = deps.clock.now();
-  return listed(budgets, budgetJson, (one) => shown(one, now), "No budgets.");
+  return await listedInPages(
+    (after: StoredBudget | undefined, limit) => deps.budgets.list(account, { after, limit }),
+    budgetJson,
+    (one) => shown(one, now),
+    "No budgets.",
+  );
 }
 
 async function removeBudget(

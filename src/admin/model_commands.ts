@@ -1,11 +1,13 @@
 import type { AccountStore } from "../keys/account.ts";
-import { shownTargets } from "../routing/virtual_model.ts";
+import { shownTargets, type StoredVirtualModel } from "../routing/virtual_model.ts";
 import type { VirtualModels } from "../routing/virtual_models.ts";
 import {
   virtualModelRemoved,
   virtualModelSet,
   virtualModelView,
 } from "../administration/virtual_model_administration.ts";
+import { allPages } from "../base/all_pages.ts";
+import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseExactly } from "../base/exact_json.ts";
 import { messageOf, OptionError, rethrowing } from "../shared/fault.ts";
@@ -117,6 +119,9 @@ async function listModels(deps: ModelCommandDeps, values: Values): Promise<Comma
     const of = accountId === undefined ? "service" : `account ${accountId}`;
     return [of, name, shownTargets(definition)].join("  ");
   };
-  const all = [...ofService, ...await models.list(owner)];
+  const all: Parameters<typeof virtualModelView>[0][] = [...ofService];
+  const read = (after: StoredVirtualModel | undefined, limit: number) =>
+    models.list(owner, { after, limit });
+  for await (const page of allPages(read)) pushAll(all, page);
   return listed(all, virtualModelView, line, "No virtual models.");
 }

@@ -20,9 +20,9 @@ import {
   commandLineAt,
   type CommandResult,
   done,
-  listed,
   listedAccount,
   listedAccountOption,
+  listedInPages,
   notFound,
   required,
   textOption,
@@ -103,10 +103,13 @@ async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandRe
 
 async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
-  const keys = await deps.vendorKeys.list(account);
+  const read = (last: StoredVendorKey | undefined, limit: number) => {
+    const after = last && { accountId: last.accountId, name: last.vendor };
+    return deps.vendorKeys.list(account, { after, limit });
+  };
   const line = (key: StoredVendorKey) =>
     [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ");
-  return listed(keys, vendorKeyJson, line, "No vendor keys stored.");
+  return await listedInPages(read, vendorKeyJson, line, "No vendor keys stored.");
 }
 
 async function rotate(

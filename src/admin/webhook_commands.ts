@@ -8,9 +8,9 @@ import {
   type Command,
   type CommandResult,
   done,
-  listed,
   listedAccount,
   listedAccountOption,
+  listedInPages,
   notFound,
   optional,
   textOption,
@@ -80,8 +80,11 @@ async function addWebhook(deps: WebhookCommandDeps, values: Values): Promise<Com
 
 async function listWebhooks(deps: WebhookCommandDeps, values: Values): Promise<CommandResult> {
   const account = await listedAccount(deps.accounts, values);
-  const hooks = await deps.webhooks.list(account);
-  return listed(hooks, webhookJson, shown, "No webhooks.");
+  const read = (last: Webhook | undefined, limit: number) => {
+    const after = last && { accountId: last.accountId, name: last.id };
+    return deps.webhooks.list(account, { after, limit });
+  };
+  return await listedInPages(read, webhookJson, shown, "No webhooks.");
 }
 
 function shown({ id, accountId, url, events, waiting, lost, lastError }: Webhook): string {

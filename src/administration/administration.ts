@@ -2,6 +2,7 @@ import { type Actor, type AuditNote, keyAsActor } from "../audit/audit.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import type { ApiKey } from "../keys/api_key.ts";
+import type { AccountPlace } from "../shared/account_page.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
 
 /** Who changes something, and when; this is all in which command line and API differ. */
@@ -72,6 +73,18 @@ export function idCursor(cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   if (/^[0-9a-f-]{36}$/.test(cursor)) return cursor;
   throw wrongCursor();
+}
+
+/** Reads a cursor that `accountCursor` wrote. Throws `OptionError`. */
+export function readAccountCursor(cursor: string | undefined): AccountPlace | undefined {
+  if (cursor === undefined) return undefined;
+  const [, accountId, name] = /^(\d{1,15})\/([\w.:-]{1,100})$/.exec(cursor) ?? [];
+  if (accountId === undefined) throw wrongCursor();
+  return { accountId: Number(accountId), name: name! };
+}
+
+export function accountCursor({ accountId, name }: AccountPlace): string {
+  return `${accountId}/${name}`;
 }
 
 export function wrongCursor(): OptionError {

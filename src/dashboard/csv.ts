@@ -55,18 +55,6 @@ function cellText(cell: CsvCell): string {
   return typeof cell === "object" ? nanosToUsd(cell.nanos) : String(cell);
 }
 
-export async function* allPages<Row>(
-  read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
-  limit = 1_000,
-): AsyncGenerator<readonly Row[]> {
-  let last: Row | undefined;
-  do {
-    const rows = await read(last, limit);
-    yield rows;
-    last = rows.length < limit ? undefined : rows.at(-1);
-  } while (last !== undefined);
-}
-
 /** Reads what each page of rows needs besides, such as names, page by page. */
 export async function* mapPages<Row, Mapped>(
   pages: AsyncIterable<readonly Row[]>,

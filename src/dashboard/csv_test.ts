@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { allPages, type CsvColumns, csvFile } from "./csv.ts";
+import { allPages } from "../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "./csv.ts";
 
 Deno.test("texts that a spreadsheet would run are guarded, what is ours is written exactly", async () => {
   const columns: CsvColumns<string> = {

@@ -2,6 +2,7 @@ import { Secret } from "../base/secret.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import { vendorKeyProblem } from "./credential.ts";
 import type { MasterKey } from "./sealing.ts";
+import type { AccountPage } from "../shared/account_page.ts";
 
 /** A stored vendor key as people see it; the value is never shown again. */
 export interface StoredVendorKey {
@@ -65,7 +66,7 @@ export interface VendorKeyStore {
   ): Promise<StoredVendorKey>;
   /** False when none was stored. */
   remove(accountId: number, vendor: string, audit?: AuditNote): Promise<boolean>;
-  list(accountId?: number): Promise<StoredVendorKey[]>;
+  list(accountId?: number, page?: AccountPage): Promise<StoredVendorKey[]>;
   /** Returns what changed at or after `since` (database time); everything for null. */
   changedSince(since: Date | null): Promise<VendorKeyRead>;
   /**

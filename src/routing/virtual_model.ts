@@ -5,6 +5,7 @@ import { OptionError } from "../shared/fault.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { RealModels } from "./real_models.ts";
 import type { Route, WeightedTarget } from "./route.ts";
+import type { AccountPage } from "../shared/account_page.ts";
 
 export const virtualModelLimits = {
   nameLength: 100,
@@ -58,7 +59,7 @@ export interface VirtualModelStore {
   /** Removes one. False where there is none of this name. */
   remove(accountId: number, name: string, audit?: AuditNote): Promise<boolean>;
   /** Lists those of one account, or of all accounts, sorted by account and name. */
-  list(accountId?: number): Promise<StoredVirtualModel[]>;
+  list(accountId?: number, page?: AccountPage): Promise<StoredVirtualModel[]>;
   /** Returns what changed at or after a time of the database's clock; for null, all that exist. */
   changedSince(since: Date | null): Promise<{ now: Date; changes: VirtualModelChange[] }>;
   /** Deletes rows of virtual models that were removed more than this many minutes ago. */

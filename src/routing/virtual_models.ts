@@ -11,6 +11,7 @@ import {
   virtualModelLimits,
   type VirtualModelStore,
 } from "./virtual_model.ts";
+import type { AccountPage } from "../shared/account_page.ts";
 
 /** The audit log's entry; a function gets the definition that was set. */
 type VirtualModelAudit = NonNullable<Parameters<VirtualModelStore["set"]>[3]>;
@@ -50,7 +51,7 @@ export interface VirtualModels {
   /** False where the account has none of this name. */
   remove(accountId: number, name: string, audit: AuditNote): Promise<boolean>;
   /** Lists the virtual models of one account, or of all accounts, sorted by account and name. */
-  list(accountId?: number): Promise<StoredVirtualModel[]>;
+  list(accountId?: number, page?: AccountPage): Promise<StoredVirtualModel[]>;
   /** Lists the service's own virtual models, which all accounts may call. */
   listOfService(): readonly FileModel[];
 }
@@ -106,7 +107,7 @@ export function createVirtualModels(
       await changed();
       return removed;
     },
-    list: (accountId) => store.list(accountId),
+    list: (...asked) => store.list(...asked),
     listOfService: ofService,
   };
 }

@@ -4,6 +4,7 @@ import type { webhookEvents } from "../../contracts/admin/webhooks.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { Secret } from "../base/secret.ts";
+import type { AccountPage } from "../shared/account_page.ts";
 
 export type WebhookEventType = typeof webhookEvents[number];
 
@@ -82,7 +83,9 @@ export interface WebhookStore {
     id: string,
     options: { accountId?: number; audit?: (removed: Webhook) => AuditNote },
   ): Promise<Webhook | undefined>;
-  list(query: { accountId?: number; id?: string }): Promise<Webhook[]>;
+  find(id: string, accountId?: number): Promise<Webhook | undefined>;
+  /** Lists webhooks by account and id, which is their age. */
+  list(accountId?: number, page?: AccountPage): Promise<Webhook[]>;
   /**
    * Stores an event for the webhooks that subscribe to it, or for this one; see `enqueueEvents`.
    */

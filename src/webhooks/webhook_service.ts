@@ -13,6 +13,7 @@ import {
   webhookLimits,
   type WebhookStore,
 } from "./webhook.ts";
+import type { AccountPage } from "../shared/account_page.ts";
 
 /** Manages webhooks, for operators and for an account's people. */
 export interface WebhookService {
@@ -36,7 +37,7 @@ export interface WebhookService {
   ): Promise<Webhook | undefined>;
   /** Removes a webhook; false if none, or none of `accountId`, has this id. */
   remove(id: string, actor: AuditNote["actor"], accountId?: number): Promise<boolean>;
-  list(accountId?: number): Promise<Webhook[]>;
+  list(accountId?: number, page?: AccountPage): Promise<Webhook[]>;
   find(id: string, accountId?: number): Promise<Webhook | undefined>;
   /** Sends `webhook.test` as any event is sent. False where there is none of this id. */
   test(id: string, accountId?: number): Promise<boolean>;
@@ -66,8 +67,7 @@ export function createWebhookService(
     detail: "",
   });
   const find = async (id: string, accountId?: number) => {
-    const [found] = await store.list({ id, ...defined({ accountId }) });
-    return found;
+    return await store.find(id, accountId);
   };
   return {
     readUrl: (url) => checkUrl(url, permit),
@@ -108,7 +108,7 @@ export function createWebhookService(
       });
       return removed !== undefined;
     },
-    list: (accountId) => store.list(defined({ accountId })),
+    list: (...asked) => store.list(...asked),
     find,
     async test(id, accountId) {
       const hook = await find(id, accountId);

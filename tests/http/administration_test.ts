@@ -367,6 +367,57 @@ Deno.test("budgets come in pages, of which a program that removes what it lists 
   await assert.rejects(sdk.listBudgets({ client: admin, query: wrong }), /cursor/);
 });
 
+Deno.test("virtual models, webhooks and vendor keys come in pages that join", async () => {
+  const { admin } = world();
+  const client = admin;
+  const hooks: string[] = [];
+  for (const account_id of [1, 2]) {
+    for (const name of ["page-a", "page-b", "page-c"]) {
+      await sdk.createVirtualModel({ client, body: { name, targets: ["gpt-5-mini"], account_id } });
+      const url = `https://hooks.example.com/${name}`;
+      hooks.push((await sdk.addWebhook({ client, body: { url, account_id } })).data.id);
+    }
+    for (const vendor of ["openai", "anthropic"]) {
+      await sdk.setVendorKey({ client, body: { vendor, value: "sk-of-a-page", account_id } });
+    }
+  }
+  const lists: Record<string, (query: PageQuery) => Promise<{ data: Listed }>> = {
+    models: (query) => sdk.listVirtualModels({ client, query }),
+    webhooks: (query) => sdk.listWebhooks({ client, query }),
+    "vendor keys": (query) => sdk.listVendorKeys({ client, query }),
+  };
+  for (const [name, list] of Object.entries(lists)) {
+    for (const ofAccount of [{}, { account_id: 2 }]) {
+      const whole = (await list(ofAccount)).data;
+      assert.equal(whole.next_cursor, null, name);
+      assert.ok(whole.data.length >= 2, name);
+      const joined: unknown[] = [];
+      let cursor: string | null | undefined;
+      do {
+        const query: PageQuery = { ...ofAccount, limit: 2, ...(cursor ? { cursor } : {}) };
+        const { data }: { data: Listed } = await list(query);
+        assert.ok(data.data.length <= 2);
+        joined.push(...data.data);
+        cursor = data.next_cursor;
+      } while (cursor);
+      assert.deepEqual(joined, whole.data, name);
+    }
+    await assert.rejects(list({ cursor: crypto.randomUUID() }), /cursor/);
+  }
+  for (const id of hooks) await sdk.deleteWebhook({ client, path: { id } });
+});
+
+interface PageQuery {
+  account_id?: number;
+  limit?: number;
+  cursor?: string;
+}
+
+interface Listed {
+  data: unknown[];
+  next_cursor?: string | null;
+}
+
 Deno.test("webhook.test of the API arrives, signed with the secret that POST showed", async () => {
   const { service, admin } = world();
   const arrived = Promise.withResolvers<{ headers: http.IncomingHttpHeaders; body: string }>();

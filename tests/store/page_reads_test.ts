@@ -13,6 +13,10 @@ import { createCreditHistory, readCreditLevels } from "../../src/credit/store/cr
 import type { Database } from "../../src/database/database.ts";
 import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { carrySpend } from "../../src/credit/store/spend.ts";
+import { createSealer } from "../../src/keys/store/master_key_claim.ts";
+import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
+import { createVirtualModelStore } from "../../src/routing/store/virtual_models.ts";
+import { createWebhookStore } from "../../src/webhooks/store/webhooks.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
 import { createPeople } from "../../src/people/store/people.ts";
 import {
@@ -64,9 +68,15 @@ function storesOn(database: Database) {
     refusals: createRefusalStore(database),
     audit: createAuditLog(database, () => new Date(end)),
     budgets: createBudgetStore(database),
+    models: createVirtualModelStore(database),
+    webhooks: createWebhookStore(database, { sealer, workerId: "w" }),
+    vendorKeys: createVendorKeys(database, sealed),
     people: createPeople(database, { now: () => new Date(end) }),
   };
 }
+
+const sealed = () => Promise.reject(new Error("a page unseals nothing"));
+const sealer = createSealer(sealed);
 
 /** A page of 50, and a row that shows that there are more; one more from each month. */
 const page = 60;
@@ -126,6 +136,24 @@ async function fillBudgets(database: Database, budgets: number): Promise<void> {
      ) insert into budget_periods (budget_id, starts_at, spent_nanos) select id, $3, 1 from made`,
     [budgets, accountId, new Date(end - day)],
   );
+}
+
+/** So many further accounts, each with virtual models, webhooks and vendor keys. */
+async function fillAccounts(database: Database, accounts: number): Promise<void> {
+  const each = (count: number) =>
+    `from accounts a cross join generate_series(1, ${count}) as n where a.name like 'other %'`;
+  const statements = [
+    `insert into accounts (name, tier, requests_per_minute, burst)
+     select 'other ' || n, 'free', 1, 1 from generate_series(1, ${accounts}) as n`,
+    `insert into virtual_models (account_id, name, definition)
+     select 1, 'm ' || n, '{}' from generate_series(1, 500) as n
+     union all select a.id, 'm ' || n, '{}' ${each(20)}`,
+    `insert into webhooks (id, account_id, url, events, sealed, key_version)
+     select md5(a.id || ' ' || n), a.id, '', '{}', '', 1 ${each(20)}`,
+    `insert into vendor_keys (account_id, vendor, sealed, key_version, last_four)
+     select a.id, 'vendor-' || n, '', 1, '' ${each(20)}`,
+  ];
+  for (const statement of statements) await database.query(statement);
 }
 
 const now = new Date(end - 1);
@@ -321,6 +349,21 @@ const reads: Reads = {
     ({ budgets }) =>
       budgets.list({ accountId, now, on: { scope: { kind: "user", name: "user 5" }, per: "day" } }),
   ],
+  "virtual models": [page, ({ models }) => models.list(undefined, { limit: 51 })],
+  "virtual models, a page in the middle": [
+    page,
+    ({ models }) => models.list(undefined, { after: { accountId, name: "m 5" }, limit: 51 }),
+  ],
+  // An account has at most 50, here all are of one. Each with its waiting events, of which there are none.
+  "webhooks, a page in the middle": [
+    3 * page,
+    ({ webhooks }) => webhooks.list(undefined, { after: { accountId: 120, name: "" }, limit: 51 }),
+  ],
+  "vendor keys, a page in the middle": [
+    page,
+    ({ vendorKeys }) =>
+      vendorKeys.list(undefined, { after: { accountId: 120, name: "" }, limit: 51 }),
+  ],
   "a budget": [2, ({ budgets }) => budgets.list({ accountId, now, id: "no budget" })],
   "credit": [3 * 20 + 10, ({ history }) => history.latestOfEachKind(accountId, 20)],
   "file of credit, a page": [30, ({ history }) => history.latest(accountId, 20)],
@@ -345,6 +388,7 @@ eachDatabase(`pages read a bounded number of ${calls} calls`, async (database) =
   await fillMembers(database, 10_000);
   await fillInvitations(database, 10_000);
   await fillBudgets(database, 10_000);
+  await fillAccounts(database, 400);
   await database.query(
     `update interactions set app = 'app of two' where transaction_id in (
        select transaction_id from interactions where account_id = $1 and user_id = 'everybody'

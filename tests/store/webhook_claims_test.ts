@@ -262,7 +262,7 @@ onPostgres(
         await ledger.adjust(accountId, -99n, { note: "spent" });
       }
     };
-    const waiting = async () => (await store.list({})).map(({ waiting }) => waiting);
+    const waiting = async () => (await store.list()).map(({ waiting }) => waiting);
     assert.deepEqual(await waiting(), [1, 1, 1]);
     for (
       const [change, table, key, expected] of [
@@ -356,7 +356,7 @@ onPostgres(
       [webhookLimits.perAccount],
     );
     const store = createWebhookStore(database, { sealer, workerId: "one/1" });
-    const [{ accountId, url }] = await store.list({}) as [Webhook];
+    const [{ accountId, url }] = await store.list() as [Webhook];
     const add = (id: string) => () =>
       store.add(id, { accountId, url, events: [], creditLowNanos: null }, secret);
     const held = "select from accounts for update";
@@ -406,7 +406,7 @@ eachDatabase("what was sent is remembered for a day after its last, and what wai
   const last = await deliveries.claim(hoursLater(1), []);
   assert.deepEqual([last?.id, last?.url], [next!.id, `${url}/new`]);
   // Its reason isn't shown as one at the new URL.
-  const [listed] = await store.list({});
+  const [listed] = await store.list();
   assert.deepEqual([listed!.lost, listed!.lastFailedAt, listed!.lastError], [0n, noon, "away"]);
   // A change between claim and attempt: the attempts at the former URL don't count here either.
   await deliveries.finish(last!, {
@@ -452,7 +452,7 @@ eachDatabase(
       return rows.map(({ state }) => state);
     };
     assert.deepEqual(await states(), ["lost", "waiting"]);
-    const [listed] = await store.list({ id: hook });
+    const listed = await store.find(hook);
     assert.deepEqual([listed!.lost, listed!.lastError, listed!.waiting], [1n, "away", 1]);
     assert.equal(await store.claim(hoursLater(1), []), undefined);
     assert.deepEqual(await states(), ["lost", "lost"]);

@@ -4926,9 +4926,13 @@ export type CreditGrant = {
 
 export type VendorKeyList = {
     /**
-     * The vendor keys, by account and vendor.
+     * A page of vendor keys, by account and vendor.
      */
     data: Array<VendorKey>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
 export type VendorKey = {
@@ -4986,9 +4990,13 @@ export type RemovedVendorKey = {
 
 export type VirtualModelList = {
     /**
-     * The virtual models.
+     * A page of virtual models.
      */
     data: Array<VirtualModel>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
 export type VirtualModel = {
@@ -5200,9 +5208,13 @@ export type RemovedBudget = {
 
 export type WebhookList = {
     /**
-     * The webhooks, by account and age.
+     * A page of webhooks, by account and age.
      */
     data: Array<Webhook>;
+    /**
+     * `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
 export type Webhook = {
@@ -11210,6 +11222,14 @@ export type ListVendorKeysData = {
          * Only those of this account. Default: all accounts.
          */
         account_id?: number;
+        /**
+         * Rows per page, 1 to 1,000. Default 1,000.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page. Default: the first page.
+         */
+        cursor?: string;
     };
     url: '/api/v1/admin/vendor-keys';
 };
@@ -11505,6 +11525,14 @@ export type ListVirtualModelsData = {
          * Only those of this account. Default: all accounts.
          */
         account_id?: number;
+        /**
+         * Rows per page, 1 to 1,000. Default 1,000.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page. Default: the first page.
+         */
+        cursor?: string;
     };
     url: '/api/v1/admin/models';
 };
@@ -12248,6 +12276,14 @@ export type ListWebhooksData = {
          * Only those of this account. Default: all accounts.
          */
         account_id?: number;
+        /**
+         * Rows per page, 1 to 1,000. Default 1,000.
+         */
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page. Default: the first page.
+         */
+        cursor?: string;
     };
     url: '/api/v1/admin/webhooks';
 };

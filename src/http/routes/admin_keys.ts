@@ -1,11 +1,13 @@
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
 import {
+  accountCursor,
   accountFilter,
   accountOf,
   administratorBy,
   idCursor,
   pageOf,
+  readAccountCursor,
 } from "../../administration/administration.ts";
 import {
   apiKeyView,
@@ -29,6 +31,7 @@ import { parseUsd } from "../../base/money.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import type { KeyDefaults } from "../../keys/key_defaults.ts";
 import type { ApiKeyStore } from "../../keys/api_key.ts";
+import type { StoredVendorKey } from "../../keys/vendor_key.ts";
 import { momentOf } from "../../shared/time_span.ts";
 import type { Endpoints } from "../bind.ts";
 
@@ -113,9 +116,14 @@ function vendorKeyRoutes(app: Endpoints, deps: AdminKeyDeps): void {
   const { admin } = contracts;
   const by = administratorBy(deps.clock);
 
-  app.bind(admin.listVendorKeys, async ({ query: { account_id } }) => {
+  app.bind(admin.listVendorKeys, async ({ query: { account_id, limit, cursor } }) => {
     const owner = await accountFilter(accounts, account_id);
-    return { data: (await vendorKeys.list(owner?.id)).map(vendorKeyJson) };
+    const after = readAccountCursor(cursor);
+    const rows = await vendorKeys.list(owner?.id, { after, limit: limit + 1 });
+    const placeOf = ({ accountId, vendor }: StoredVendorKey) =>
+      accountCursor({ accountId, name: vendor });
+    const { page, next_cursor } = pageOf(rows, limit, placeOf);
+    return { data: page.map(vendorKeyJson), next_cursor };
   });
 
   app.bind(admin.setVendorKey, async ({ caller, body }) => {

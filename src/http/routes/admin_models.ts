@@ -1,5 +1,12 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
+import {
+  accountCursor,
+  accountFilter,
+  accountOf,
+  administratorBy,
+  pageOf,
+  readAccountCursor,
+} from "../../administration/administration.ts";
 import {
   virtualModelRemoved,
   virtualModelSet,
@@ -8,6 +15,7 @@ import {
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
 import { noVirtualModel, type VirtualModels } from "../../routing/virtual_models.ts";
+import type { AccountPlace } from "../../shared/account_page.ts";
 import type { Endpoints } from "../bind.ts";
 
 export function adminModelRoutes(
@@ -22,11 +30,13 @@ export function adminModelRoutes(
   const { admin } = contracts;
   const by = administratorBy(deps.clock);
 
-  app.bind(admin.listModels, async ({ query: { account_id } }) => {
+  app.bind(admin.listModels, async ({ query: { account_id, limit, cursor } }) => {
     const owner = await accountFilter(accounts, account_id);
-    const stored = await models.list(owner?.id);
-    const all = owner ? stored : [...models.listOfService(), ...stored];
-    return { data: all.map(virtualModelView) };
+    const page = { after: readAccountCursor(cursor), limit: limit + 1 };
+    const ofService = owner ? [] : modelsOfService(models, page.after);
+    const stored = await models.list(owner?.id, page);
+    const { page: shown, next_cursor } = pageOf([...ofService, ...stored], limit, placeOf);
+    return { data: shown.map(virtualModelView), next_cursor };
   });
 
   app.bind(admin.createModel, async ({ caller, body }) => {
@@ -55,4 +65,21 @@ export function adminModelRoutes(
     if (!removed) throw noVirtualModel(name);
     return { account_id: id, name, removed: true as const };
   });
+}
+
+/** In cursors the service's models have an account before all others. */
+const service = 0;
+
+function placeOf({ accountId = service, name }: Parameters<typeof virtualModelView>[0]) {
+  return accountCursor({ accountId, name });
+}
+
+/** The service's models of a page and of all that follow. */
+function modelsOfService(
+  models: Pick<VirtualModels, "listOfService">,
+  after: AccountPlace | undefined,
+) {
+  if (after && after.accountId !== service) return [];
+  return models.listOfService().toSorted((one, other) => one.name < other.name ? -1 : 1)
+    .filter(({ name }) => !after || name > after.name);
 }

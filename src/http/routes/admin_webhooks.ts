@@ -1,5 +1,12 @@
 import { contracts } from "../../../contracts/mod.ts";
-import { accountFilter, accountOf, administratorBy } from "../../administration/administration.ts";
+import {
+  accountCursor,
+  accountFilter,
+  accountOf,
+  administratorBy,
+  pageOf,
+  readAccountCursor,
+} from "../../administration/administration.ts";
 import {
   addWebhook,
   changeWebhook,
@@ -7,7 +14,7 @@ import {
 } from "../../administration/webhook_administration.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AccountStore } from "../../keys/account.ts";
-import { webhookJson } from "../../webhooks/webhook.ts";
+import { type Webhook, webhookJson } from "../../webhooks/webhook.ts";
 import type { WebhookService } from "../../webhooks/webhook_service.ts";
 import type { Endpoints } from "../bind.ts";
 
@@ -23,9 +30,13 @@ export function adminWebhookRoutes(
   const { admin } = contracts;
   const by = administratorBy(deps.clock);
 
-  app.bind(admin.listWebhooks, async ({ query: { account_id } }) => {
+  app.bind(admin.listWebhooks, async ({ query: { account_id, limit, cursor } }) => {
     const owner = await accountFilter(accounts, account_id);
-    return { data: (await webhooks.list(owner?.id)).map(webhookJson) };
+    const after = readAccountCursor(cursor);
+    const rows = await webhooks.list(owner?.id, { after, limit: limit + 1 });
+    const placeOf = ({ accountId, id }: Webhook) => accountCursor({ accountId, name: id });
+    const { page, next_cursor } = pageOf(rows, limit, placeOf);
+    return { data: page.map(webhookJson), next_cursor };
   });
 
   app.bind(admin.addWebhook, async ({ caller, body }) => {

@@ -12,6 +12,7 @@ import {
 } from "../vendor_key.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { pageByAccount } from "../../database/page_by_account.ts";
 import type { MasterKeySource } from "./master_key.ts";
 import {
   claimMasterKey,
@@ -58,14 +59,9 @@ export function createVendorKeys(
         await writeAudit(tx, audit);
         return true;
       }),
-    async list(accountId) {
-      const rows = await database.query(
-        `select ${shown} from vendor_keys
-         where sealed is not null and ($1::bigint is null or account_id = $1::bigint)
-         order by account_id, vendor`,
-        [accountId ?? null],
-      );
-      return rows.map(readShown);
+    async list(...asked) {
+      const select = `select ${shown} from vendor_keys where sealed is not null`;
+      return (await pageByAccount(database, { select, name: "vendor" }, ...asked)).map(readShown);
     },
     changedSince: async (since) => readChanges(database, await masterKey(), since),
     rotate: async (next, audit) =>

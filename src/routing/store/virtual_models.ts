@@ -1,6 +1,7 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { pageByAccount } from "../../database/page_by_account.ts";
 import {
   type StoredVirtualModel,
   type VirtualModelDefinition,
@@ -25,14 +26,9 @@ export function createVirtualModelStore(database: Database): VirtualModelStore {
         await writeAudit(tx, audit);
         return true;
       }),
-    async list(accountId) {
-      const rows = await database.query(
-        `select ${columns} from virtual_models
-         where definition is not null and ($1::bigint is null or account_id = $1::bigint)
-         order by account_id, name`,
-        [accountId ?? null],
-      );
-      return rows.map(readStored);
+    async list(...asked) {
+      const select = `select ${columns} from virtual_models where definition is not null`;
+      return (await pageByAccount(database, { select, name: "name" }, ...asked)).map(readStored);
     },
     async changedSince(since) {
       const rows = await database.query(

@@ -3,6 +3,7 @@ import type { Secret } from "../../base/secret.ts";
 import { claimReached, createReachedCheck } from "../../budgets/store/budgets.ts";
 import { readCreditLevels } from "../../credit/store/credit_history.ts";
 import type { Database, Queryable, SqlRow, Transaction } from "../../database/database.ts";
+import { pageByAccount } from "../../database/page_by_account.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { SealedFor } from "../../keys/sealing.ts";
 import {
@@ -36,8 +37,7 @@ export function createWebhookStore(
         return written;
       });
       if (!row) return undefined;
-      const [added] = await list(database, { id });
-      return added;
+      return await find(database, id);
     },
     update: (id, change, audit) =>
       database.transaction(async (tx) => {
@@ -62,13 +62,13 @@ export function createWebhookStore(
             [id],
           );
         }
-        const [changed] = await list(tx, { id });
+        const changed = await find(tx, id);
         await writeAudit(tx, audit(changed!));
         return changed;
       }),
     remove: (id, { accountId, audit }) =>
       database.transaction(async (tx) => {
-        const [removed] = await list(tx, { id, ...(accountId === undefined ? {} : { accountId }) });
+        const removed = await find(tx, id, accountId);
         if (!removed) return undefined;
         // Of two concurrent removals, only the one that deletes the row is audited.
         const deleted = await tx.query("delete from webhooks where id = $1 returning id", [id]);
@@ -76,7 +76,11 @@ export function createWebhookStore(
         await writeAudit(tx, audit?.(removed));
         return removed;
       }),
-    list: (query) => list(database, query),
+    find: (...asked) => find(database, ...asked),
+    async list(...asked) {
+      const select = `select ${columns} from webhooks w where true`;
+      return (await pageByAccount(database, { select, name: "id" }, ...asked)).map(readWebhook);
+    },
     enqueue: (event, webhookId) => enqueueEvents(database, [event], webhookId),
     note: (now, down) => note({ database, findReached }, now, down),
     ...createDeliveries(database, { sealer, workerId }),
@@ -108,18 +112,21 @@ function isWanted(type: WebhookEventType, events: readonly string[]): boolean {
   return events.length === 0 || events.includes(type);
 }
 
-async function list(
+async function find(
   database: Queryable,
-  { accountId, id }: { accountId?: number; id?: string },
-): Promise<Webhook[]> {
-  const rows = await database.query(
+  id: string,
+  accountId?: number,
+): Promise<Webhook | undefined> {
+  const [row] = await database.query(
     `select ${columns} from webhooks w
-     where ($1::bigint is null or w.account_id = $1::bigint)
-       and ($2::text is null or w.id = $2::text)
-     order by w.account_id, w.created_at, w.id`,
-    [accountId ?? null, id ?? null],
+     where w.id = $1 and ($2::bigint is null or w.account_id = $2::bigint)`,
+    [id, accountId ?? null],
   );
-  return rows.map((row) => ({
+  return row && readWebhook(row);
+}
+
+function readWebhook(row: SqlRow): Webhook {
+  return {
     id: String(row.id),
     accountId: Number(row.account_id),
     url: String(row.url),
@@ -131,7 +138,7 @@ async function list(
     lastError: row.last_error as string | null,
     waiting: Number(row.waiting),
     lost: row.lost as bigint,
-  }));
+  };
 }
 
 /** How long an event waits for a row that another session has locked; then it is left for the next run. */

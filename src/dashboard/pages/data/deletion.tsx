@@ -22,7 +22,8 @@ import {
   TimeCell,
   type Tone,
 } from "../../components.tsx";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { exactTime } from "../../format.ts";
 import { isOpen, Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";

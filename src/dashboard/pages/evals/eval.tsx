@@ -11,7 +11,8 @@ import {
 } from "../../bind.tsx";
 import { Badge, Fact, Isolated, LinkLine, PostForm, Table, Tile, Time } from "../../components.tsx";
 import { shortText } from "../../format.ts";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { isOpen, Live, Progress } from "../../live.tsx";
 import type { ShownPart } from "../../../records/transcript.ts";
 import { graderText } from "./eval_graders.tsx";

@@ -10,7 +10,8 @@ import {
   TimeCell,
   type Tone,
 } from "../../components.tsx";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { isOpen, Live, Progress } from "../../live.tsx";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";

@@ -11,7 +11,8 @@ import {
 import { count, counted } from "../../amounts.ts";
 import { type PageContext, type PageRequest, redirect, type Routes } from "../../bind.tsx";
 import { Empty, IgnoredValue, numberColumn, Older, Table, Tabs, Time } from "../../components.tsx";
-import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { unknownChoice } from "../../format.ts";
 import { FilterChip } from "./filter_form.tsx";

@@ -34,7 +34,8 @@ import {
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
-import { allPages, type CsvColumns, csvFile, mapPages } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";

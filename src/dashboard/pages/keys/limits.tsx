@@ -7,7 +7,8 @@ import { numberColumn, Table, Tile, TimeCell } from "../../components.tsx";
 import { keySpend } from "../../key_spend.ts";
 import type { SpendByKey } from "../../../credit/spend_cap.ts";
 import { Caps } from "../../caps.tsx";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { capColumns, keysWithSpend } from "./keys.tsx";
 import { settingsPage } from "../settings/settings_page.tsx";
 

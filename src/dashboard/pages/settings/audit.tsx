@@ -3,7 +3,8 @@ import { type PageContext, type PageRequest, type Routes } from "../../bind.tsx"
 import { Empty, Older, Table, TimeCell } from "../../components.tsx";
 import { type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { usdText } from "../../amounts.ts";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { settingsPage } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/audit";

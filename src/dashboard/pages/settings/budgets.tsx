@@ -29,7 +29,8 @@ import {
 } from "../../components.tsx";
 import { LimitBadge, shareSpent } from "../../caps.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
-import { allPages, type CsvColumns, csvFile } from "../../csv.ts";
+import { allPages } from "../../../base/all_pages.ts";
+import { type CsvColumns, csvFile } from "../../csv.ts";
 import { readAll, submitOrExplain } from "../../faults.ts";
 import {
   blankForm,
