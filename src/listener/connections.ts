@@ -69,6 +69,9 @@ const maxRefusalsAtOnce = 16;
 const chunksPerMs = 250;
 const minRestMs = 2;
 
+/** Among how many connections the one is looked for that makes room for another. */
+const candidates = 16;
+
 /** A connection that was used within this time may have the next request under way. */
 const usedMs = 50;
 
@@ -254,7 +257,7 @@ export class Connections {
   /** Ends connections without a request, silent ones first, until at most `most` are open. */
   shrink(): void {
     while (this.size > this.most) {
-      const held = this.#all.oldest;
+      const held = this.#nextToEnd();
       if (held === undefined) return;
       this.#end(held, "made_room");
     }
@@ -460,10 +463,24 @@ export class Connections {
       this.#end(crowd.oldestSilent, "made_room");
     }
     if (this.size < this.most) return undefined;
-    const oldest = this.#all.oldest;
-    if (oldest === undefined) return "full";
-    this.#end(oldest, "made_room");
+    const held = this.#nextToEnd();
+    if (held === undefined) return "full";
+    this.#end(held, "made_room");
     return undefined;
+  }
+
+  /**
+   * Of those that have waited longest, the one whose address has the most connections: a crowd from
+   * many addresses must not end a caller's only one before its request is read.
+   */
+  #nextToEnd(): Held | undefined {
+    let found: Held | undefined;
+    let largest = 0;
+    for (const held of this.#all.longestWaiting(candidates)) {
+      const { size } = this.#peers.get(held.peer)!;
+      if (size > largest) [found, largest] = [held, size];
+    }
+    return found;
   }
 
   #end(held: Held, reason: EndReason): void {
@@ -556,8 +573,9 @@ class Crowd<T extends Waiter> {
     return this.#silent.values().next().value;
   }
 
-  /** The connection to end first: the one silent longest, else the one idle longest. */
-  get oldest(): T | undefined {
-    return this.oldestSilent ?? this.#idle.values().next().value;
+  /** So many that have been silent longest, or, if none is silent, idle longest; the first first. */
+  longestWaiting(count: number): T[] {
+    const waiting = this.#silent.size > 0 ? this.#silent : this.#idle;
+    return waiting.values().take(count).toArray();
   }
 }

@@ -161,6 +161,25 @@ Deno.test("when all are in use silent ones make room, then idle ones, busy ones 
   assert.deepEqual(world.ended, ["made_room", "made_room", "full", "made_room"]);
 });
 
+Deno.test("a crowd from several addresses makes room for itself, not a caller's only connection", () => {
+  for (const isServed of [false, true]) {
+    using world = setup({ most: 50 });
+    const dial = (peer: string) => {
+      const socket = world.dial(peer);
+      if (isServed) world.ask(socket)();
+      return socket;
+    };
+    const only = dial("10.0.0.1");
+    const crowd = Array.from({ length: 300 }, (_, at) => dial(`10.0.1.${at % 10}`));
+    assert.ok(!only.destroyed);
+    const open = crowd.map((socket, at) => socket.destroyed ? -1 : at).filter((at) => at >= 0);
+    assert.deepEqual(open, Array.from({ length: 49 }, (_, at) => 251 + at), "the newest stay");
+    world.connections.most = 0;
+    world.connections.shrink();
+    assert.ok(only.destroyed);
+  }
+});
+
 Deno.test("where fewer may be open, the longest silent ones go", () => {
   using world = setup();
   const [first, second, third] = [world.dial(), world.dial(), world.dial()];
