@@ -29,13 +29,18 @@ interface Control {
   file: string;
 }
 
+/** Where the listener may be: a machine without IPv4 has only the second. */
+type Loopback = readonly [string, string];
+const loopback: Loopback = ["127.0.0.1", "::1"];
+
 /** Opens the control listener and writes its file; `close` ends both. */
 export async function serveControl(
   dataDir: string,
   deps: AdminDeps & ExportDeps,
+  hosts = loopback,
 ): Promise<{ close(): Promise<void> }> {
   const token = randomBase62(43);
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  const server = serveOnEither(hosts, async (request) => {
     if (!sameText(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
       return new Response(null, { status: 404 });
     }
@@ -49,7 +54,8 @@ export async function serveControl(
     return Response.json(await runCommand(deps, sent.argv.map(String), input));
   });
   const path = `${dataDir}/${controlFile}`;
-  const address = `http://127.0.0.1:${server.addr.port}`;
+  const { hostname, port } = server.addr;
+  const address = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
   await Deno.remove(path).catch(() => {});
   using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
   const control: Control = { address, token, file: identityOf(await file.stat()) };
@@ -60,6 +66,20 @@ export async function serveControl(
       await server.shutdown();
     },
   };
+}
+
+/** Serves at a free port of the first address, or of the second if this machine lacks the first. */
+function serveOnEither(
+  [first, second]: Loopback,
+  handle: (request: Request) => Promise<Response>,
+): Deno.HttpServer<Deno.NetAddr> {
+  const serveOn = (hostname: string) => Deno.serve({ hostname, port: 0, onListen() {} }, handle);
+  try {
+    return serveOn(first);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.AddrNotAvailable) return serveOn(second);
+    throw thrown;
+  }
 }
 
 /** Exports have their own path because their answer is streamed in frames: it may be large. */

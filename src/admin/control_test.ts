@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { callControl, callExport } from "./control.ts";
+import { callControl, callExport, serveControl } from "./control.ts";
 
 /** Connects a data directory to a listener in the place of a server; returns how often it was asked. */
 async function serverThat(
@@ -82,3 +82,28 @@ Deno.test("a control file that a killed server has left means that there is none
     await Deno.remove(dataDir, { recursive: true });
   }
 });
+
+/** The other loopback address, on machines that have it. */
+const other = hasAddress("::1") ? "::1" : "127.0.0.1";
+
+Deno.test("without the first loopback address, commands are taken at the other", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "control-" });
+  // The first is reserved for documentation: no machine has it.
+  const control = await serveControl(dataDir, {} as never, ["192.0.2.1", other]);
+  try {
+    const answer = await callControl(dataDir, ["fly"]);
+    assert.match(String(answer?.lines), /^Unknown command 'fly'/);
+  } finally {
+    await control.close();
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+function hasAddress(hostname: string): boolean {
+  try {
+    Deno.listen({ hostname, port: 0 }).close();
+    return true;
+  } catch {
+    return false;
+  }
+}
