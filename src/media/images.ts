@@ -1,3 +1,4 @@
+import { runAtOnce } from "../base/heavy_work.ts";
 import { Buffer } from "node:buffer";
 import { released } from "../base/gc_hint.ts";
 import { formBody } from "../base/multipart.ts";
@@ -79,6 +80,7 @@ export interface ImageGeneration {
 /** Handles `POST /imagen/v1/generate`: images by any vendor that supports it. */
 export async function createImages(deps: ImagesDeps, request: ImagesRequest): Promise<Reply> {
   const { caller, body, bodyText } = request;
+  const { step = runAtOnce } = caller;
   const { target, codec, requestedModel } = resolveMedia(deps.registry, body, "images");
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
@@ -111,7 +113,7 @@ export async function createImages(deps: ImagesDeps, request: ImagesRequest): Pr
     endUser: asked.user,
     tags: asked.tags,
     requestText: bodyText,
-    hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
+    hosted: codec.hostedWork && optionsWork(await step.inSteps(() => codec.hostedWork!(options))),
     bound: boundOf(generation),
     likelyOutputTokens: likelyImageTokens(asked, encoded),
     fetch: mustFetch ? fetch : undefined,

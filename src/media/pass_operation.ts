@@ -1,5 +1,6 @@
-import { utf8Text } from "../base/bytes.ts";
+import { utf8Steps } from "../base/bytes.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
 import type { FormPart } from "../base/multipart.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
@@ -93,6 +94,9 @@ export async function passOperation(
     recorded(request, deps.mediaInlineBytes)
   );
   const text = operation.countedText?.(request) ?? "";
+  const { step = runAtOnce } = caller;
+  const { hostedWork } = operation;
+  const hosted = hostedWork && await step.inSteps(() => hostedWork(request.fields));
   const counted = await stepFor(text.length, caller).inSteps(() => boundInputTokens(text));
   return await deps.operations.run(
     {
@@ -104,7 +108,7 @@ export async function passOperation(
       endUser,
       tags: request.tags,
       ...record,
-      hosted: operation.hostedWork?.(request.fields),
+      hosted,
       bound: { ...operation.bound(request, counted), ...batchesOf(request, targets) },
     },
     (ctx, { path, losses }) =>
@@ -132,17 +136,24 @@ interface PassedTarget extends OperationTarget {
  * Plans the request for one target. An invalid request is refused here, before the call begins, and
  * is not recorded as an interaction.
  */
-function passedTarget(
+async function passedTarget(
   { registry }: PassDeps,
   { caller, operation, request }: Omit<Passing, "path" | "inlineBytes">,
   target: ResolvedModel,
-): PassedTarget {
+): Promise<PassedTarget> {
   const mapping = target.vendor.operations[operation.kind];
   if (!mapping) throw unsupportedOperation(registry, operation, target);
   const path = pathOf(mapping, target.model);
   if (path === undefined) return { target, path, losses: batchLosses(caller, request) };
-  forVendor(request, target.model, operation);
+  await stepFor(unitsOf(request), caller).inSteps(() =>
+    forVendor(request, target.model, operation)
+  );
   return { target, path, losses: [] };
+}
+
+/** A form isn't read again. */
+function unitsOf({ sent }: OperationRequest): number {
+  return "form" in sent ? 0 : sent.text.length;
 }
 
 /** Returns the path below the base URL; undefined for a vendor with another dialect. */
@@ -187,11 +198,14 @@ interface Passing {
 async function pass(ctx: OperationContext, passing: Passing): Promise<OperationAnswer> {
   const { caller, operation, request, path } = passing;
   const { sent } = request;
+  const { model } = ctx.vendorCall.target;
+  const body = await stepFor(unitsOf(request), caller)
+    .inSteps(() => forVendor(request, model, operation));
   const answer = await ctx.ask({
     path,
     contentType: "form" in sent ? sent.form.contentType : "application/json",
     accept: caller.header("accept") ?? "*/*",
-    body: forVendor(request, ctx.vendorCall.target.model, operation),
+    body,
     sameDialect: true,
   });
   const reader = operation.reader(request);
@@ -228,7 +242,7 @@ async function wholeAnswer(
   const hasFiles = isJson(type) && operation.mediaFields.length > 0;
   const { text, files } = hasFiles
     ? await stepFor(body.length, ctx.vendorCall.caller).inSteps(() => takeFiles(body))
-    : { text: utf8Text(body), files: new Map() as AnswerFiles };
+    : { text: await textOf(body, ctx.vendorCall.caller), files: new Map() as AnswerFiles };
   if (isJson(type) && text.length > heavyUnits && reader.json) {
     const step = stepFor(text.length, ctx.vendorCall.caller);
     reader.json(await step.inSteps(() => parsedOrNone(text, operation.maxValues)));
@@ -246,6 +260,10 @@ async function wholeAnswer(
     externalizeMediaSteps(text, { inlineBytes, fields, files })
   );
   return { ...answered, recordText: recorded.text, recordMedia: recorded.media, ...settled };
+}
+
+function textOf(body: Uint8Array, caller: CallContext): Promise<string> {
+  return stepFor(body.length, caller).inSteps(() => utf8Steps(body));
 }
 
 /** Returns undefined for a text that isn't JSON. */

@@ -1,3 +1,4 @@
+import { runAtOnce } from "../base/heavy_work.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { characters } from "../base/characters.ts";
 import {
@@ -47,6 +48,7 @@ export async function createSpeech(
   request: SpeechRequest,
 ): Promise<Reply> {
   const { caller, body, bodyText } = request;
+  const { step = runAtOnce } = caller;
   const { target, codec, requestedModel } = resolveMedia(deps.registry, body, "speech");
   const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const ask = readSpeechRequest(body, { model: target.model, options });
@@ -62,7 +64,7 @@ export async function createSpeech(
     endUser: ask.user,
     tags: ask.tags,
     requestText: bodyText,
-    hosted: codec.hostedWork && optionsWork(codec.hostedWork(options)),
+    hosted: codec.hostedWork && optionsWork(await step.inSteps(() => codec.hostedWork!(options))),
     bound: speechBound(ask, ask.speed),
     likelyOutputTokens: speechTokens(
       likelySeconds(characters(ask.text), ask.speed),

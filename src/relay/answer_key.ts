@@ -1,5 +1,6 @@
 import { hashJson, longNumbers } from "../base/hash_json.ts";
 import { runAtOnce } from "../base/heavy_work.ts";
+import type { Steps } from "../base/steps.ts";
 import { sha256Hex } from "../base/hash.ts";
 import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
@@ -36,7 +37,7 @@ export async function answerKey(
 ): Promise<string | undefined> {
   const { caller, dialect, body, bodyText, jsonArray = false } = request;
   const { step = runAtOnce, principal: { account }, path } = caller;
-  if (!isWholePrompt(dialect, body)) return undefined;
+  if (!await step.inSteps(() => isWholePrompt(dialect, body))) return undefined;
   const compared = { ...withoutTags(body, facts.tagBlocks) as Record<string, unknown> };
   for (const name of dialect.labelFields) delete compared[name];
   const values = await step.inSteps(() => hashJson(compared));
@@ -55,8 +56,9 @@ function routeText(route: Route | undefined): unknown {
   return [isVirtual, weighted, fallbacks.map(({ id }) => id), stickBy];
 }
 
-function isWholePrompt({ conversation, hostedWork }: Dialect, body: unknown): boolean {
-  if (hostedWork(body).state.length > 0) return false;
+function* isWholePrompt({ conversation, hostedWork }: Dialect, body: unknown): Steps<boolean> {
+  const { state } = yield* hostedWork(body);
+  if (state.length > 0) return false;
   if (conversation?.own?.isAsked(body)) return false;
   return conversation?.previousId(body) === undefined &&
     (conversation?.referencedIds(body).length ?? 0) === 0;

@@ -122,7 +122,8 @@ interface CountQuestion {
 
 async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Promise<Count> {
   const { dialect } = of;
-  const { state } = dialect.hostedWork(of.counted);
+  const { step: ownStep = runAtOnce } = of.caller;
+  const { state } = await ownStep.inSteps(() => dialect.hostedWork(of.counted));
   const same = target.vendor.dialects.includes(dialect.name);
   // A call would be translated to the same dialect.
   const { translateTo, dialects: [first] } = target.vendor;
@@ -142,14 +143,14 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
   const request = same
     ? await asSent(continued, target)
     : await translated(deps, continued, upstream, access);
+  const { step = runAtOnce } = caller;
   if (access.isManaged) {
     refuseState(state);
     // Not checked in the same dialect: there a continued conversation may hold state of this
     // vendor.
-    if (!same) refuseState(upstream.hostedWork(request).state);
+    if (!same) refuseState((await step.inSteps(() => upstream.hostedWork(request))).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
-  const { step = runAtOnce } = caller;
   const body = await step.inSteps(() => writeJson(counting.requestBody(rest, target.model)));
   return {
     caller,

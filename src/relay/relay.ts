@@ -167,7 +167,7 @@ async function planText(
 ): Promise<Candidates<CallPlan<Meter>>> {
   const { dialect } = request;
   const { step: ownStep = runAtOnce } = request.caller;
-  const hosted = await ownStep(() => dialect.hostedWork(request.body));
+  const hosted = await ownStep.inSteps(() => dialect.hostedWork(request.body));
   let authorized: Promise<void> | undefined;
   const candidates = await eachPossible(
     vendorCalls,

@@ -50,7 +50,7 @@ interface RequestCodec extends RecordedFields {
    */
   encodeRequest(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
   /** The vendor-side work and the state in the vendor's account that a request uses. */
-  hostedWork(body: unknown): HostedWork;
+  hostedWork(body: unknown): Steps<HostedWork>;
   /**
    * Counts the vendor-side work in an answer that was cut off before it reported usage, by the
    * answer's blocks. Absent in dialects that have no such blocks or report usage throughout the

@@ -1,4 +1,6 @@
 import type { HostedDimension } from "../../pricing/usage_parts.ts";
+import { maxEntries } from "../../../contracts/kernel/common.ts";
+import { invalidValue } from "../../shared/fault.ts";
 import { type JsonRecord } from "./json.ts";
 
 /**
@@ -84,6 +86,25 @@ export function costIn(costs: Readonly<Record<string, ToolCost>>, name: string):
   }
   return name.startsWith("openrouter:") ? mayCallModels : unknownCost;
 }
+
+/** Refuses more tools than any request has: all are gone through several times, each time at once. */
+export function checkToolCount({ length }: readonly unknown[]): void {
+  if (length <= maxEntries.turns) return;
+  throw invalidValue("tools", `expected at most ${maxEntries.turns} in the whole request`);
+}
+
+/** The state that was found in a request, and how many of its elements have been read. */
+export interface StateSearch {
+  readonly state: VendorState[];
+  elements: number;
+}
+
+/** Counts an element; true where a step should end, however elements are nested. */
+export function endsStep(search: StateSearch): boolean {
+  return ++search.elements % stepElements === 0;
+}
+
+const stepElements = 1024;
 
 export function perUse(dimension: HostedDimension): ToolCost {
   return { type: "per-use", dimension };

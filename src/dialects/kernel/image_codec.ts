@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/steps.ts";
 import type { Media } from "../../shared/media.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Loss } from "./canonical_request.ts";
@@ -100,7 +101,7 @@ export interface ImageCodec {
   readonly takesAddresses: boolean;
   hasModel(model: string): boolean;
   /** The vendor-side work that this vendor's options ask for besides running the model. */
-  hostedWork?(options: JsonRecord): HostedWork;
+  hostedWork?(options: JsonRecord): Steps<HostedWork>;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: ImageAsk): EncodedImages;
   /** Reads the JSON of a successful answer. Throws `upstream_invalid_response`. */

@@ -1,6 +1,7 @@
 import type { OperationKind } from "../../../contracts/calls/vendors.ts";
 import type { Edit, Members } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { BillingBasis, FinishReason } from "../../shared/interaction.ts";
 import type { BillableUsage, BoundInput, PriceRow } from "../../pricing/pricing.ts";
 import type { InputTokenBounds } from "../../shared/token_estimate.ts";
@@ -26,13 +27,13 @@ export interface Operation {
   /**
    * Returns the edits that write the vendor's model name; absent: the member `model` is replaced.
    */
-  modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
+  modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Steps<Edit[]>;
   /**
    * Maximum number of JSON values in a whole answer; absent: the limit for any other vendor answer.
    */
   readonly maxValues?: number;
   /** The vendor-side work that its fields ask for besides running the model. */
-  hostedWork?(fields: JsonRecord): HostedWork;
+  hostedWork?(fields: JsonRecord): Steps<HostedWork>;
   /** The text whose tokens count towards the bound; absent: none. */
   countedText?(request: OperationRequest): string;
   /** The most that a request can cost, if `countedText` has so many tokens. */

@@ -2,9 +2,9 @@ import { sha256Steps } from "../../base/hash.ts";
 import {
   cutStringPrefix,
   type Edit,
-  locateIn,
+  locateInSteps,
   splice,
-  topLevelMembers,
+  topLevelMembersSteps,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
 import { finish, mapInSteps, type Steps } from "../../base/steps.ts";
@@ -124,25 +124,31 @@ function isDataAddress({ content }: FormPart): boolean {
 }
 
 /** The request for the vendor: the model replaced, tag lines cut, everything else unchanged. */
-export function forVendor(
+export function* forVendor(
   request: OperationRequest,
   model: string,
   { promptPath, modelEdits = memberModel }: Pick<Operation, "promptPath" | "modelEdits">,
-): string | readonly Uint8Array[] {
+): Steps<string | readonly Uint8Array[]> {
   const { sent, tagUnits } = request;
   if ("form" in sent) return formForVendor(request, sent.form, model, promptPath?.[0]);
   const { text } = sent;
-  const top = topLevelMembers(text);
+  const top = yield* topLevelMembersSteps(text);
   // Never happens: the text has passed its contract, so it is an object.
   if (top === undefined) return text;
-  const edits = modelEdits({ text, top }, request, model);
-  const prompt = promptPath && tagUnits > 0 ? locateIn(text, top, promptPath) : undefined;
+  const edits = yield* modelEdits({ text, top }, request, model);
+  const prompt = promptPath && tagUnits > 0
+    ? yield* locateInSteps(text, top, promptPath)
+    : undefined;
   if (prompt) edits.push(cutStringPrefix(text, prompt, tagUnits));
   return edits.length === 0 ? text : splice(text, edits);
 }
 
-function memberModel(json: JsonObjectText, request: OperationRequest, model: string): Edit[] {
-  const named = model === request.model ? undefined : locateIn(json.text, json.top, ["model"]);
+function* memberModel(
+  { text, top }: JsonObjectText,
+  request: OperationRequest,
+  model: string,
+): Steps<Edit[]> {
+  const named = model === request.model ? undefined : yield* locateInSteps(text, top, ["model"]);
   return named ? [{ ...named, text: JSON.stringify(model) }] : [];
 }
 

@@ -1,7 +1,15 @@
 import assert from "@std/assert";
 import type { FormPart } from "../../base/multipart.ts";
 import { finish } from "../../base/steps.ts";
-import { formFields, recordSteps, recordText, repeatText } from "./operation_request.ts";
+import { embeddings } from "../media/operations/embeddings.ts";
+import {
+  formFields,
+  forVendor,
+  readOperation,
+  recordSteps,
+  recordText,
+  repeatText,
+} from "./operation_request.ts";
 
 function part(name: string, text: string): FormPart {
   const content = new TextEncoder().encode(text);
@@ -46,4 +54,13 @@ Deno.test("the record of a form with a long field is written in steps", () => {
   assert.ok([...recordSteps(request)].length >= 16);
   assert.deepEqual(JSON.parse(recordText(request)), formFields(parts));
   assert.equal(finish(recordSteps(request)), JSON.stringify(formFields(parts)));
+});
+
+Deno.test("the model of a large request is replaced in steps", () => {
+  const body = { input: Array(2_000).fill(Array(490).fill(12_345)), model: "google/m" };
+  const text = JSON.stringify(body);
+  const request = readOperation({ body, text }, embeddings);
+  assert.ok([...forVendor(request, "m", embeddings)].length >= text.length / 1024 / 1024);
+  const sent = finish(forVendor(request, "m", embeddings));
+  assert.equal(sent, text.replace("google/m", "m"));
 });

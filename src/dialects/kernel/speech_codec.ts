@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/steps.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Loss } from "./canonical_request.ts";
 import type { HostedWork } from "./hosted.ts";
@@ -57,7 +58,7 @@ export interface SpeechPiece {
 export interface SpeechCodec {
   hasModel(model: string): boolean;
   /** The vendor-side work that this vendor's options ask for besides running the model. */
-  hostedWork?(options: JsonRecord): HostedWork;
+  hostedWork?(options: JsonRecord): Steps<HostedWork>;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */
   encode(ask: SpeechAsk): EncodedSpeech;
   /** Reads a JSON answer: the whole, or one event. An answer of any other type is raw audio. */

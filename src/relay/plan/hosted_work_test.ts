@@ -10,6 +10,8 @@ import {
   type ToolCost,
   unknownCost,
 } from "../../dialects/kernel/hosted.ts";
+import { finish, type Steps } from "../../base/steps.ts";
+import { hostedWork as ofChat } from "../../dialects/text/chat/hosted.ts";
 import { hostedWork as ofMessages } from "../../dialects/text/messages/hosted.ts";
 import { hostedWork as ofResponses } from "../../dialects/text/responses/hosted.ts";
 import { callCost } from "../../pricing/call_cost.ts";
@@ -39,7 +41,7 @@ const cases: readonly {
   label: string;
   model: string;
   body: Record<string, unknown>;
-  read: (body: unknown) => HostedWork;
+  read: (body: unknown) => Steps<HostedWork>;
   used: Partial<Usage>;
 }[] = [
   {
@@ -143,7 +145,7 @@ for (const { name, label, model, body, read, used } of cases) {
     const price = prices.find(label, model, at)!;
     const priceOf = (other: string) => prices.find(label, other, at);
     const terms = { price, priceOf, admitsUnpriced: false };
-    const hosted = chargeHosted(read(body), terms, (path) => path);
+    const hosted = chargeHosted(finish(read(body)), terms, (path) => path);
     const tier = typeof body.service_tier === "string" ? body.service_tier : undefined;
     const facts: RequestFacts = {
       ...{ model, stream: false, wantsStreamUsage: true, endUser: undefined, choices: 1 },
@@ -170,7 +172,7 @@ Deno.test("a region without a price is refused, also one that every object knows
   const price = prices.find("vendor-c", "claude-opus-5", at)!;
   const terms = { price, priceOf: () => undefined, admitsUnpriced: false };
   for (const region of ["constructor", "__proto__", "mars"]) {
-    const work = ofMessages({ inference_geo: region });
+    const work = finish(ofMessages({ inference_geo: region }));
     assert.throws(
       () => chargeHosted(work, terms, String),
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "unsupported_parameter",
@@ -310,7 +312,7 @@ Deno.test("work without a price is refused, unless the vendor is trusted to say 
 
 Deno.test("an image tool is refused whose model is priced by the image: the vendor reports tokens", () => {
   const charge = (label: string, image: string) => {
-    const work = ofResponses({ tools: [{ type: "image_generation", model: image }] });
+    const work = finish(ofResponses({ tools: [{ type: "image_generation", model: image }] }));
     return chargeHosted(work, {
       price: priceOf({ input: 1n, output: 1n }),
       priceOf: (name) => prices.find(label, name, at),
@@ -339,4 +341,45 @@ Deno.test("results and searches of several tools are added up", () => {
   assert.equal(hostedTokens({ tools: [], state: [] }), 0);
   assert.equal(unreportedSearches({ tools: [...tools, tools[1]!], state: [] }), 6);
   assert.equal(unreportedSearches(undefined), 0);
+});
+
+Deno.test("hosted work is looked for in steps, however elements are nested", () => {
+  const list = <T>(count: number, one: T): T[] => Array(count).fill(one);
+  const text = { type: "text", text: "a" };
+  const nested = list(10, {
+    content: list(10, { content: list(10, { content: list(10, text) }) }),
+  });
+  const cases: [unknown, (body: unknown) => Steps<HostedWork>][] = [
+    [{ messages: list(10, { content: list(1_000, text) }) }, ofChat],
+    [{ messages: list(10, { content: list(1_000, text) }) }, ofMessages],
+    [{ messages: nested }, ofMessages],
+    [{ input: list(10, { content: list(1_000, text) }) }, ofResponses],
+    [{ input: list(10, { type: "additional_tools", tools: list(1_000, {}) }) }, ofResponses],
+    [{ contents: list(10, { parts: list(1_000, text) }) }, ofGenerate],
+    [
+      { contents: [{ parts: list(10, { functionResponse: { parts: list(1_000, text) } }) }] },
+      ofGenerate,
+    ],
+  ];
+  for (const [body, read] of cases) {
+    const steps = [...read(body)].length;
+    assert.ok(steps >= 9, `${steps}: ${JSON.stringify(body).slice(0, 60)}`);
+  }
+});
+
+Deno.test("a request that has more than 20,000 tools in all is refused", () => {
+  const tools = Array(5_001).fill({});
+  const input = Array(4).fill({ type: "additional_tools", tools });
+  const most = Array(4).fill({ type: "additional_tools", tools: tools.slice(1) });
+  assert.equal(finish(ofResponses({ input: most })).tools.length, 20_000);
+  const isRefused = (thrown: unknown) =>
+    thrown instanceof Fault && thrown.code === "invalid_value" && thrown.param === "tools";
+  const added = { type: "tool_addition", tool: { definition: { name: "a" } } };
+  const members = Object.fromEntries(tools.map((tool, at) => [`tool${at}`, tool]));
+  assert.throws(() => finish(ofResponses({ input })), isRefused);
+  assert.throws(
+    () => finish(ofMessages({ messages: Array(4).fill({ content: Array(5_001).fill(added) }) })),
+    isRefused,
+  );
+  assert.throws(() => finish(ofGenerate({ tools: Array(4).fill(members) })), isRefused);
 });

@@ -61,7 +61,7 @@ export function* passThrough(
     upstream: dialect,
     sameDialect: true,
     quirks: target.vendor.quirks,
-    hosted: call.hosted ?? dialect.hostedWork(body),
+    hosted: call.hosted ?? (yield* dialect.hostedWork(body)),
     requestText,
     plainRequestText: () =>
       dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),

@@ -304,7 +304,7 @@ async function encodeFor(
     }),
     encoded: { losses: encoded.losses, emulations: encoded.emulations },
     losses: encoded.losses,
-    hosted: upstream.hostedWork(encoded.body),
+    hosted: await step.inSteps(() => upstream.hostedWork(encoded.body)),
     requestText: await step.inSteps(() =>
       writeJson(leaveOutRefused(deps.learned, request, upstream, encoded.body))
     ),

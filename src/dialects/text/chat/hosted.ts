@@ -1,13 +1,15 @@
 import { aggregatorState, aggregatorTools, namedIn } from "../../kernel/aggregator.ts";
+import type { Steps } from "../../../base/steps.ts";
 import {
+  endsStep,
   type HostedTool,
   type HostedWork,
   namedAt,
   noCost,
   perUse,
+  type StateSearch,
   type ToolCost,
   unknownCost,
-  type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
@@ -19,17 +21,18 @@ const toolCosts: Readonly<Record<string, ToolCost>> = {
   web_search: perUse("perWebSearch"),
 };
 
-export function hostedWork(body: unknown): HostedWork {
+export function* hostedWork(body: unknown): Steps<HostedWork> {
   const request = asRecord(body);
   const tier = namedAt("service_tier", request.service_tier);
-  const fetchedTokens = fetchedIn(request.messages);
+  const search: StateSearch = { state: aggregatorState(request), elements: 0 };
+  const fetchedTokens = yield* filesIn(request.messages, search);
   return {
     tools: [
       ...namedIn(request.tools, "tools", "type", toolCosts, "function"),
       ...searches(request),
       ...aggregatorTools(request),
     ],
-    state: [...aggregatorState(request), ...filesOf(request.messages)],
+    state: search.state,
     ...(tier && { tier }),
     ...(fetchedTokens > 0 && { fetchedTokens }),
   };
@@ -57,33 +60,32 @@ function searches(request: JsonRecord): HostedTool[] {
   return found;
 }
 
-function filesOf(messages: unknown): VendorState[] {
-  return asList(messages).flatMap((message, index): VendorState[] => {
-    const content = asList(asRecord(message).content);
-    return content.flatMap((part, at): VendorState[] => {
-      const file = asRecord(part).file;
-      if (!isRecord(file) || asString(file.file_id) === undefined) return [];
-      return [{ path: `messages[${index}].content[${at}].file.file_id` }];
-    });
-  });
-}
-
 /**
- * Returns the maximum number of tokens of media that the vendor fetches. Some vendors accept more
- * kinds of media than they publish.
+ * Adds files in the vendor's account to the state; returns the maximum number of tokens of media
+ * that the vendor fetches. Some vendors accept more kinds of media than they publish.
  */
-function fetchedIn(messages: unknown): number {
-  let tokens = 0;
-  for (const message of asList(messages)) {
-    const parts = asList(asRecord(message).content).filter(isRecord);
-    // A text part may consist of an address, which the vendor doesn't fetch.
-    for (const { text: _, ...media } of parts) {
-      for (const [name, value] of Object.entries(media)) {
-        const addresses = isRecord(value) ? [value.url, value.file_data, value.file_url] : [value];
-        const kind = name === "image_url" ? "image" : "file";
-        for (const address of addresses) tokens += fetchedTokenBound(address, kind);
+function* filesIn(messages: unknown, search: StateSearch): Steps<number> {
+  let fetchedTokens = 0;
+  for (const [index, message] of asList(messages).entries()) {
+    if (endsStep(search)) yield;
+    for (const [at, part] of asList(asRecord(message).content).entries()) {
+      if (!isRecord(part)) continue;
+      const { file } = part;
+      if (isRecord(file) && asString(file.file_id) !== undefined) {
+        search.state.push({ path: `messages[${index}].content[${at}].file.file_id` });
+      }
+      for (const [name, value] of Object.entries(part)) {
+        if (endsStep(search)) yield;
+        // A text part may consist of an address, which the vendor doesn't fetch.
+        if (name !== "text") fetchedTokens += fetchedIn(name, value);
       }
     }
   }
-  return tokens;
+  return fetchedTokens;
+}
+
+function fetchedIn(name: string, value: unknown): number {
+  const addresses = isRecord(value) ? [value.url, value.file_data, value.file_url] : [value];
+  const kind = name === "image_url" ? "image" : "file";
+  return addresses.reduce((sum: number, address) => sum + fetchedTokenBound(address, kind), 0);
 }

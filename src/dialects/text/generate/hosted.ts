@@ -1,14 +1,18 @@
 import {
+  checkToolCount,
   costIn,
+  endsStep,
   type HostedTool,
   type HostedWork,
   namedAt,
   noCost,
   perUse,
+  type StateSearch,
   type ToolCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./media.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
@@ -33,7 +37,7 @@ const costs: Readonly<Record<string, ToolCost>> = {
 /** Tools that search data in the vendor's account. */
 const stateful: ReadonlySet<string> = new Set(["fileSearch", "retrieval"]);
 
-export function hostedWork(body: unknown): HostedWork {
+export function* hostedWork(body: unknown): Steps<HostedWork> {
   const request = asRecord(body);
   const tools: HostedTool[] = [];
   const state: VendorState[] = [];
@@ -42,13 +46,17 @@ export function hostedWork(body: unknown): HostedWork {
   }
   for (const [index, tool] of asList(request.tools).entries()) {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
+    yield;
   }
+  checkToolCount(tools);
+  const search: StateSearch = { state, elements: 0 };
   let fetchedTokens = 0;
   for (const [index, content] of asList(request.contents).entries()) {
-    fetchedTokens += filesIn(content, `contents[${index}]`, state);
+    if (endsStep(search)) yield;
+    fetchedTokens += yield* filesIn(content, `contents[${index}]`, search);
   }
   for (const key of keysOf(request, "systemInstruction")) {
-    fetchedTokens += filesIn(request[key], key, state);
+    fetchedTokens += yield* filesIn(request[key], key, search);
   }
   const key = keysOf(request, "serviceTier").at(0) ?? "serviceTier";
   const tier = namedAt(key, asString(request[key])?.toLowerCase());
@@ -67,13 +75,19 @@ function readTool(tool: JsonRecord, at: string, tools: HostedTool[], state: Vend
 }
 
 /**
- * Adds files in the vendor's account to `state`; returns the maximum number of tokens of the files
+ * Adds files in the vendor's account to the state; returns the maximum number of tokens of the files
  * that the vendor fetches.
  */
-export function filesIn(content: unknown, path: string, state: VendorState[]): number {
+export function* filesIn(
+  content: unknown,
+  path: string,
+  search: StateSearch,
+): Steps<number> {
   let fetchedTokens = 0;
   if (!isRecord(content)) return fetchedTokens;
+  const { state } = search;
   for (const [index, part] of asList(content.parts).entries()) {
+    if (endsStep(search)) yield;
     if (!isRecord(part)) continue;
     const at = `${path}.parts[${index}]`;
     for (const key of keysOf(part, "fileData")) {
@@ -85,7 +99,7 @@ export function filesIn(content: unknown, path: string, state: VendorState[]): n
       }
     }
     for (const key of keysOf(part, "functionResponse")) {
-      fetchedTokens += filesIn(part[key], `${at}.${key}`, state);
+      fetchedTokens += yield* filesIn(part[key], `${at}.${key}`, search);
     }
   }
   return fetchedTokens;

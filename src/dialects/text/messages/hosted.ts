@@ -1,17 +1,20 @@
 import { aggregatorState, aggregatorTools } from "../../kernel/aggregator.ts";
 import {
+  checkToolCount,
   costIn,
+  endsStep,
   type HostedTool,
   type HostedWork,
   limitOf,
   namedAt,
   noCost,
   perUse,
+  type StateSearch,
   type ToolCost,
-  type VendorState,
 } from "../../kernel/hosted.ts";
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { blocksOf, type OfferedTool } from "./request/decode_tools.ts";
+import { flatMapInSteps, type Steps } from "../../../base/steps.ts";
+import { blocksOfMessage, type OfferedTool } from "./request/decode_tools.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
 
 /**
@@ -44,18 +47,19 @@ const pageTokens = 32_000;
 /** Output tokens of an advisor, unless the caller limits them. */
 const adviceTokens = 8_192;
 
-export function hostedWork(body: unknown): HostedWork {
+export function* hostedWork(body: unknown): Steps<HostedWork> {
   const request = asRecord(body);
   const offered = [
     ...asList(request.tools).flatMap((tool, index) =>
       isRecord(tool) ? [{ tool, path: `tools[${index}]` }] : []
     ),
-    ...addedTools(request.messages),
+    ...yield* addedTools(request.messages),
   ];
   const includesCode = offered.some(({ tool }) => {
     const { name, date } = nameAndDate(tool);
     return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
   });
+  checkToolCount(offered);
   const tools = offered.map(({ tool, path }) => readTool(tool, path, includesCode));
   const state = aggregatorState(request);
   if (request.container !== null && request.container !== undefined) {
@@ -66,8 +70,9 @@ export function hostedWork(body: unknown): HostedWork {
   if (isRecord(billing) && (billing.bill_to ?? "self") !== "self") {
     state.push({ path: "billing_policy.bill_to" });
   }
-  const fetchedTokens = filesIn(request.system, "system", state, 0) +
-    filesIn(request.messages, "messages", state, 0);
+  const search: StateSearch = { state, elements: 0 };
+  const fetchedTokens = (yield* filesIn(request.system, "system", search, 0)) +
+    (yield* filesIn(request.messages, "messages", search, 0));
   const tier = namedAt("speed", request.speed) ?? namedAt("service_tier", request.service_tier);
   return {
     tools: [...tools, ...fallbacks(request.fallbacks), ...aggregatorTools(request)],
@@ -79,12 +84,17 @@ export function hostedWork(body: unknown): HostedWork {
 }
 
 /** Returns the tools that the conversation adds (`tool_addition`). */
-function addedTools(messages: unknown): OfferedTool[] {
-  return blocksOf(messages).flatMap(({ block, path }) => {
-    if (block.type !== "tool_addition" || !isRecord(block.tool)) return [];
-    const { definition } = block.tool;
-    return isRecord(definition) ? [{ tool: definition, path: `${path}.tool.definition` }] : [];
-  });
+function addedTools(messages: unknown): Steps<OfferedTool[]> {
+  return flatMapInSteps(
+    asList(messages),
+    (message, at) =>
+      blocksOfMessage(message, at).flatMap(({ block, path }) => {
+        if (block.type !== "tool_addition" || !isRecord(block.tool)) return [];
+        const { definition } = block.tool;
+        return isRecord(definition) ? [{ tool: definition, path: `${path}.tool.definition` }] : [];
+      }),
+    1,
+  );
 }
 
 /** Splits a type such as `web_search_20260318` into its name and its date. */
@@ -135,14 +145,21 @@ function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"
 }
 
 /**
- * Adds the blocks that read a file in the vendor's account to `state`; results of its own tools
+ * Adds the blocks that read a file in the vendor's account to the state; results of its own tools
  * aren't read again. Returns the maximum number of tokens of what the vendor fetches for these
  * blocks.
  */
-function filesIn(value: unknown, path: string, state: VendorState[], depth: number): number {
+function* filesIn(
+  value: unknown,
+  path: string,
+  search: StateSearch,
+  depth: number,
+): Steps<number> {
   let fetchedTokens = 0;
   if (depth > 4) return fetchedTokens;
+  const { state } = search;
   for (const [index, one] of asList(value).entries()) {
+    if (endsStep(search)) yield;
     if (!isRecord(one)) continue;
     const at = `${path}[${index}]`;
     if (isRecord(one.source) && one.source.type === "file") {
@@ -156,7 +173,9 @@ function filesIn(value: unknown, path: string, state: VendorState[], depth: numb
     const inner = isRecord(one.source) && one.source.type === "content"
       ? { list: one.source.content, at: `${at}.source.content` }
       : { list: one.content, at: `${at}.content` };
-    fetchedTokens += filesIn(inner.list, inner.at, state, depth + 1);
+    if (Array.isArray(inner.list)) {
+      fetchedTokens += yield* filesIn(inner.list, inner.at, search, depth + 1);
+    }
   }
   return fetchedTokens;
 }

@@ -1,12 +1,15 @@
 import { aggregatorState, aggregatorTools } from "../../kernel/aggregator.ts";
 import {
+  checkToolCount,
   costIn,
+  endsStep,
   type HostedTool,
   type HostedWork,
   limitOf,
   namedAt,
   noCost,
   perUse,
+  type StateSearch,
   type ToolCost,
   unknownCost,
   type VendorState,
@@ -14,6 +17,7 @@ import {
 import { asList, asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { framesOf, imageTokens } from "../../kernel/image_tokens.ts";
 import { fetchedTokenBound } from "../../../shared/token_estimate.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { codingTool } from "./request/coding_tools.ts";
 
 /**
@@ -50,15 +54,17 @@ const imageToolTokens = 16_384;
 /** The model of an image tool that names none (npm openai 7.57.0). */
 export const defaultImageModel = "gpt-image-2.6-sunburst";
 
-export function hostedWork(body: unknown): HostedWork {
+export function* hostedWork(body: unknown): Steps<HostedWork> {
   const request = asRecord(body);
   const tools: HostedTool[] = [];
   const state = aggregatorState(request);
   for (const name of ["conversation", "prompt"]) {
     if (isSet(request[name])) state.push({ path: name });
   }
-  readTools(request.tools, "tools", tools, state);
-  const fetchedTokens = readItems(request.input, tools, state);
+  const search: StateSearch = { state, elements: 0 };
+  yield* readTools(request.tools, "tools", tools, search);
+  const fetchedTokens = yield* readItems(request.input, tools, search);
+  checkToolCount(tools);
   const { maxUses } = limitOf(request.max_tool_calls);
   const tier = namedAt("service_tier", request.service_tier);
   return {
@@ -70,14 +76,20 @@ export function hostedWork(body: unknown): HostedWork {
   };
 }
 
-function readTools(list: unknown, at: string, tools: HostedTool[], state: VendorState[]): void {
+function* readTools(
+  list: unknown,
+  at: string,
+  tools: HostedTool[],
+  search: StateSearch,
+): Steps<void> {
   for (const [index, tool] of asList(list).entries()) {
+    if (endsStep(search)) yield;
     if (!isRecord(tool)) continue;
     const path = `${at}[${index}]`;
     tools.push(readTool(tool, path));
-    stateOfTool(tool, path, state);
+    stateOfTool(tool, path, search.state);
     // Only namespaces contain tools.
-    readTools(tool.tools, `${path}.tools`, tools, state);
+    yield* readTools(tool.tools, `${path}.tools`, tools, search);
   }
 }
 
@@ -125,11 +137,10 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
     for (const name of ["container_id", "file_ids", "id"]) {
       if (isSet(settings[name])) state.push({ path: `${path}.${member}.${name}` });
     }
-    for (const [index, skill] of asList(settings.skills).entries()) {
-      if (isRecord(skill) && skill.type === "inline") continue;
-      // Local skills are the caller's own files.
-      if (settings.type !== "local") state.push({ path: `${path}.${member}.skills[${index}]` });
-    }
+    // Local skills are the caller's own files.
+    const skills = settings.type === "local" ? [] : asList(settings.skills);
+    const stored = skills.findIndex((skill) => !isRecord(skill) || skill.type !== "inline");
+    if (stored >= 0) state.push({ path: `${path}.${member}.skills[${stored}]` });
   }
   const mask = tool.input_image_mask;
   if (isRecord(mask) && isSet(mask.file_id)) {
@@ -141,19 +152,24 @@ function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void
  * Adds the files and containers that items name, and the tools that items add. Returns the maximum
  * number of tokens of the media that the vendor fetches.
  */
-function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): number {
+function* readItems(
+  input: unknown,
+  tools: HostedTool[],
+  search: StateSearch,
+): Steps<number> {
   let fetchedTokens = 0;
   for (const [index, item] of asList(input).entries()) {
+    if (endsStep(search)) yield;
     if (!isRecord(item)) continue;
     const path = `input[${index}]`;
     if (item.type === "additional_tools" || item.type === "tool_search_output") {
-      readTools(item.tools, `${path}.tools`, tools, state);
+      yield* readTools(item.tools, `${path}.tools`, tools, search);
     }
     for (const name of ["content", "output"]) {
-      fetchedTokens += filesIn(item[name], `${path}.${name}`, state);
+      fetchedTokens += yield* filesIn(item[name], `${path}.${name}`, search);
     }
     // A code tool would continue in this container.
-    if (isSet(item.container_id)) state.push({ path: `${path}.container_id` });
+    if (isSet(item.container_id)) search.state.push({ path: `${path}.container_id` });
   }
   return fetchedTokens;
 }
@@ -162,12 +178,13 @@ function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): n
  * Adds the files in parts of messages and of tool outputs; returns the maximum number of tokens of
  * the media that the vendor fetches. Files that citations name aren't read again.
  */
-function filesIn(parts: unknown, path: string, state: VendorState[]): number {
+function* filesIn(parts: unknown, path: string, search: StateSearch): Steps<number> {
   let fetchedTokens = 0;
   for (const [index, part] of asList(parts).entries()) {
+    if (endsStep(search)) yield;
     if (!isRecord(part)) continue;
     const at = Array.isArray(parts) ? `${path}[${index}]` : path;
-    if (isSet(part.file_id)) state.push({ path: `${at}.file_id` });
+    if (isSet(part.file_id)) search.state.push({ path: `${at}.file_id` });
     fetchedTokens += fetchedTokenBound(part.image_url, "image") +
       fetchedTokenBound(part.file_url, "file");
   }

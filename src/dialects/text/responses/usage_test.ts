@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../base/steps.ts";
 import { hostedWork } from "./hosted.ts";
 import { readUsage, writeUsage } from "./usage.ts";
 
@@ -25,7 +26,7 @@ Deno.test("only a shell in a container of the vendor is a code session", () => {
 
 Deno.test("the hold for a shell agrees with its charge: nothing unless the vendor runs it", () => {
   const cost = (environment: unknown) =>
-    hostedWork({ tools: [{ type: "shell", environment }] }).tools[0]!.cost.type;
+    finish(hostedWork({ tools: [{ type: "shell", environment }] })).tools[0]!.cost.type;
   assert.deepEqual([undefined, null, { type: "local" }].map(cost), ["none", "none", "none"]);
   const container = { type: "container_auto" };
   const reference = { type: "container_reference", container_id: "c" };

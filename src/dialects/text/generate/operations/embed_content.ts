@@ -1,16 +1,17 @@
 import {
   type Edit,
   itemsAt,
-  locateIn,
-  membersAt,
+  locateInSteps,
+  membersAtSteps,
   type TextRange,
 } from "../../../../base/json_text.ts";
-import { finish } from "../../../../base/steps.ts";
+import { pushAll } from "../../../../base/lists.ts";
+import type { Steps } from "../../../../base/steps.ts";
 import { isSound, promptMediaTokens } from "../../../../shared/media_estimate.ts";
 import { estimateTokens, type InputTokenBounds } from "../../../../shared/token_estimate.ts";
 import { invalidValue, unreadableAnswer } from "../../../../shared/fault.ts";
 import type { BillableUsage } from "../../../../pricing/pricing.ts";
-import type { HostedWork, VendorState } from "../../../kernel/hosted.ts";
+import type { HostedWork, StateSearch } from "../../../kernel/hosted.ts";
 import { optionalField } from "../../../kernel/fields.ts";
 import { filesIn } from "../hosted.ts";
 import { mediaFields } from "../media.ts";
@@ -44,13 +45,13 @@ const shared = {
  * Returns the files that the contents name: those in the vendor's account, and those that it
  * fetches.
  */
-function hostedWork(fields: JsonRecord): HostedWork {
-  const state: VendorState[] = [];
-  let fetchedTokens = filesIn(fields.content, "content", state);
+function* hostedWork(fields: JsonRecord): Steps<HostedWork> {
+  const search: StateSearch = { state: [], elements: 0 };
+  let fetchedTokens = yield* filesIn(fields.content, "content", search);
   for (const [index, one] of asList(fields.requests).entries()) {
-    fetchedTokens += filesIn(asRecord(one).content, `requests[${index}].content`, state);
+    fetchedTokens += yield* filesIn(asRecord(one).content, `requests[${index}].content`, search);
   }
-  return { tools: [], state, fetchedTokens };
+  return { tools: [], state: search.state, fetchedTokens };
 }
 
 /** `:embedContent`: the vector of one content. */
@@ -58,8 +59,10 @@ export const embedContent: Operation = {
   ...shared,
   kind: "embedContent",
   reader: (request) => new VectorReader(request, "embedding"),
-  modelEdits: ({ text, top }, request, model) =>
-    nameModel(request, model, "model", request.fields, locateIn(text, top, ["model"])),
+  *modelEdits({ text, top }, request, model) {
+    const range = yield* locateInSteps(text, top, ["model"]);
+    return nameModel(request, model, "model", request.fields, range);
+  },
 };
 
 /** `:batchEmbedContents`: the vectors of several contents; each entry repeats the model. */
@@ -67,17 +70,21 @@ export const batchEmbedContents: Operation = {
   ...shared,
   kind: "batchEmbedContents",
   reader: (request) => new VectorReader(request, "embeddings"),
-  modelEdits({ text, top }, request, model) {
+  *modelEdits({ text, top }, request, model) {
     const requests = Array.isArray(request.fields.requests) ? request.fields.requests : [];
-    const list = locateIn(text, top, ["requests"]);
-    const ranges = list ? finish(itemsAt(text, list)) : [];
-    return requests.flatMap((one: unknown, index) => {
+    const list = yield* locateInSteps(text, top, ["requests"]);
+    const ranges = list ? yield* itemsAt(text, list) : [];
+    const edits: Edit[] = [];
+    for (const [index, one] of requests.entries()) {
       const start = ranges[index]?.start;
-      const member = start === undefined ? undefined : membersAt(text, start)?.members.get("model");
+      const object = start === undefined ? undefined : yield* membersAtSteps(text, start);
+      const member = object?.members.get("model");
       const range = member && { start: member.valueStart, end: member.valueEnd };
-      const fields = asRecord(one);
-      return nameModel(request, model, `requests[${index}].model`, fields, range);
-    });
+      const param = `requests[${index}].model`;
+      pushAll(edits, nameModel(request, model, param, asRecord(one), range));
+      yield;
+    }
+    return edits;
   },
 };
 

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { readBatch } from "./embeddings.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import { estimateTokens } from "../../../../shared/token_estimate.ts";
@@ -20,19 +21,19 @@ Deno.test("a request goes on byte for byte where it names no model or the vendor
     ]
   ) {
     const request = requestOf(JSON.parse(text), "m", text);
-    assert.equal(forVendor(request, "m", batchEmbedContents), text);
+    assert.equal(finish(forVendor(request, "m", batchEmbedContents)), text);
   }
 });
 
 Deno.test("the service's name of the model becomes the vendor's wherever the body has it", () => {
   const body = { requests: [one("a", { model: "models/google/m" }), one("b"), { model: "m" }] };
-  const sent = forVendor(requestOf(body, "google/m"), "m", batchEmbedContents);
+  const sent = finish(forVendor(requestOf(body, "google/m"), "m", batchEmbedContents));
   assert.deepEqual(JSON.parse(sent as string), {
     requests: [one("a", { model: "models/m" }), one("b"), { model: "models/m" }],
   });
   const single = requestOf(one("a", { model: "google/m" }), "google/m");
   assert.deepEqual(
-    JSON.parse(forVendor(single, "m", embedContent) as string),
+    JSON.parse(finish(forVendor(single, "m", embedContent)) as string),
     one("a", { model: "models/m" }),
   );
 });
@@ -41,9 +42,12 @@ Deno.test("another model than the path's is refused by the place where it stands
   const isRefused = (param: string) => (thrown: unknown) =>
     thrown instanceof Fault && thrown.code === "invalid_value" && thrown.param === param;
   const batch = requestOf({ requests: [one("a"), one("b", { model: "models/other" })] }, "m");
-  assert.throws(() => forVendor(batch, "m", batchEmbedContents), isRefused("requests[1].model"));
+  assert.throws(
+    () => finish(forVendor(batch, "m", batchEmbedContents)),
+    isRefused("requests[1].model"),
+  );
   const single = requestOf(one("a", { model: "models/other" }), "m");
-  assert.throws(() => forVendor(single, "m", embedContent), isRefused("model"));
+  assert.throws(() => finish(forVendor(single, "m", embedContent)), isRefused("model"));
 });
 
 Deno.test("tokens are the vendor's where it counts, else those of the text", () => {
@@ -93,3 +97,9 @@ for (const text of ["", "null", "[]", "{}", '{"embeddings":{}}', '{"embedding":[
 function isNone(thrown: unknown): boolean {
   return thrown instanceof Fault && thrown.code === "upstream_invalid_response";
 }
+
+Deno.test("the models of many contents are replaced in steps", () => {
+  const requests = Array(1_000).fill(one("a", { model: "models/google/m" }));
+  const sent = requestOf({ requests }, "google/m");
+  assert.ok([...forVendor(sent, "m", batchEmbedContents)].length >= 1_000);
+});

@@ -18,7 +18,10 @@ export const predict: Operation = {
   mediaFields: [{ key: "bytesBase64Encoded", mimeType: "mimeType" }],
   promptPath: ["instances", 0, "prompt"],
   // Only the path names the model.
-  modelEdits: () => [],
+  *modelEdits() {
+    yield;
+    return [];
+  },
   countedText: recordText,
   bound(request, counted) {
     const { instances } = request.fields;

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { finish } from "../../../../base/steps.ts";
 import { boundOfRequest, priceOf } from "../../../../../tests/support/operation_request.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import { predict } from "./predict.ts";
@@ -13,7 +14,7 @@ Deno.test("tag lines of the prompt are read and cut; all else goes on as it is",
     '{"instances": [{"prompt":"/// APP shop\\nA red door."}], "parameters":{"seed": 1.0}}';
   const request = requestOf(JSON.parse(text), text);
   assert.deepEqual(request.tags, { app: "shop" });
-  assert.equal(forVendor(request, "x", predict), text.replace("/// APP shop\\n", ""));
+  assert.equal(finish(forVendor(request, "x", predict)), text.replace("/// APP shop\\n", ""));
   const empty = { instances: [{ prompt: "/// APP shop" }] };
   assert.throws(() => requestOf(empty), /instances\[0\]\.prompt: there are only tag lines/);
 });

@@ -170,10 +170,12 @@ interface MessageBlock {
  * contains.
  */
 export function blocksOf(messages: unknown): MessageBlock[] {
-  return asList(messages).flatMap((message, index) =>
-    blocksIn(asRecord(message).content, `messages[${index}].content`)
-      .flatMap((one) => [one, ...changesOf(one)])
-  );
+  return asList(messages).flatMap(blocksOfMessage);
+}
+
+export function blocksOfMessage(message: unknown, index: number): MessageBlock[] {
+  return blocksIn(asRecord(message).content, `messages[${index}].content`)
+    .flatMap((one) => [one, ...changesOf(one)]);
 }
 
 export function changesOf({ block, path }: MessageBlock): MessageBlock[] {
