@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
+import type { Steps } from "../base/steps.ts";
 import { chat } from "../dialects/text/chat/mod.ts";
 import { messages } from "../dialects/text/messages/mod.ts";
 import { countTokens } from "./count_tokens.ts";
@@ -13,12 +14,28 @@ Deno.test("a small count that continues a large conversation runs in turns", asy
     answerText: JSON.stringify(answer),
   };
   const vendor = { label: "vendor-b", dialects: ["chat"], aliases: [], quirks: {} };
+  let isContinued = false;
   const deps = {
     dialects: { chat },
     targetHealth: { isCooling: () => false },
-    storedResponses: { findResponse: () => Promise.resolve(previous) },
+    storedResponses: {
+      findResponse: () => {
+        isContinued = true;
+        return Promise.resolve(previous);
+      },
+    },
   };
-  const atOnce = () => assert.fail("at once");
+  /** Only what the caller sent may be read at once. */
+  const own: Step = Object.assign(<T>(job: () => T) => {
+    assert.equal(isContinued, false, "at once");
+    return runAtOnce(job);
+  }, {
+    inSteps: <T>(job: () => Steps<T>) => {
+      assert.equal(isContinued, false, "at once");
+      return runAtOnce.inSteps(job);
+    },
+    isHeavy: false,
+  });
   const heavy: Step = Object.assign(runAtOnce.bind(undefined), {
     inSteps: runAtOnce.inSteps,
     isHeavy: true,
@@ -29,7 +46,7 @@ Deno.test("a small count that continues a large conversation runs in turns", asy
       trace: {},
       principal: { account: { id: 1 }, key: { models: [] } },
     },
-    step: Object.assign(atOnce, { inSteps: atOnce, isHeavy: false }),
+    step: own,
     heavyStep: () => heavy,
   };
   const body = {
@@ -41,6 +58,7 @@ Deno.test("a small count that continues a large conversation runs in turns", asy
     deps as never,
     { caller, dialect: messages, vendor, body, bodyText: JSON.stringify(body) } as never,
   );
+  assert.ok(isContinued);
   assert.equal(counted.headers["x-token-count"], "estimated");
   assert.ok(JSON.parse(counted.body as string).input_tokens > 100_000);
 });
