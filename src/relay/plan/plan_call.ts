@@ -93,7 +93,7 @@ export async function planCall(
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
     (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions)) ||
     losesSearch(deps, request);
-  if (first === dialect.name && !isEmulated) {
+  if (first === dialect.name && !isEmulated && !isForAnotherModel(request)) {
     const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
     return await step.inSteps(() => passThrough(request, changes));
   }
@@ -153,6 +153,16 @@ function losesSearch({ prices }: PlanDeps, request: PlanRequest): boolean {
     cost.type === "per-use" && cost.dimension === "perWebSearch";
   if (!tools.some(isSearch) || !tools.some(({ cost }) => cost.type === "none")) return false;
   return prices.find(vendor.label, model, caller.arrivedAt)?.rates.perWebSearch === undefined;
+}
+
+/**
+ * Whether the request was written for another model, and this one refuses it: the caller named a
+ * virtual model, or this is a fallback. Whoever names a model gets its vendor's refusals.
+ */
+function isForAnotherModel({ dialect, body, facts, target: { model }, caller }: PlanRequest) {
+  const isNamed = facts.model === model || facts.model.endsWith(`/${model}`);
+  if (isNamed || translationMode(caller) === "strict") return false;
+  return dialect.refusesForm?.(body, model) === true;
 }
 
 /**
@@ -275,6 +285,7 @@ async function encodeFor(
   const { caller } = request;
   const { step = runAtOnce } = caller;
   const upstream = deps.dialects[name];
+  const isSame = request.dialect.name === name;
   const { mustInline } = upstream;
   const inlined = mustInline
     ? await inlineMedia(
@@ -296,7 +307,7 @@ async function encodeFor(
   return {
     upstream,
     request: defined({
-      reasoning: recalled.reasoning,
+      reasoning: reasoningShown(recalled, isSame && isForAnotherModel(request)),
       namespaces: recalled.namespaces,
       choices: recalled.choices,
       asksForSummary: recalled.asksForSummary,
@@ -309,6 +320,14 @@ async function encodeFor(
       writeJson(leaveOutRefused(deps.learned, request, upstream, encoded.body))
     ),
   };
+}
+
+/**
+ * Returns what the caller wants to see of the reasoning. An older model can't leave its text out,
+ * and its signature is valid only with that text, so such a model's is shown.
+ */
+function reasoningShown({ reasoning }: CanonicalRequest, isOfAnother: boolean) {
+  return isOfAnother && reasoning ? { ...reasoning, show: true } : reasoning;
 }
 
 /** Returns the encoded request without what the model is known to refuse, or has refused lately. */

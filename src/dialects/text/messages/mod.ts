@@ -12,6 +12,7 @@ import { upstreamPath, withoutRefused } from "./models.ts";
 import { naming } from "./naming.ts";
 import { asksForSummary, decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
+import { refusesForm } from "./request/other_model.ts";
 import { unsignedThinking } from "./request/unsigned_thinking.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
 import { readUsage } from "./usage.ts";
@@ -29,6 +30,7 @@ export const messages: Dialect<"messages"> = {
   hostedWork,
   asksForSummary,
   unsignedThinking,
+  refusesForm,
   countHosted: countWork,
   upstreamPath,
   promptFields: ["messages", "system"],

@@ -34,12 +34,22 @@ function systemInFront(request: JsonRecord, refusal: string): PlainRequest | und
  * version.
  */
 export function modelFacts(model: string): ModelFacts {
+  return listedFacts(model) ??
+    (model.toLowerCase().includes("claude") ? unknownClaude : unknownModel);
+}
+
+/** Whether it is known what the model accepts. */
+export function isListed(model: string): boolean {
+  return listedFacts(model) !== undefined;
+}
+
+function listedFacts(model: string): ModelFacts | undefined {
   const name = model.toLowerCase().replaceAll(".", "-").replace("mythos", "fable");
   let best: { part: string; facts: ModelFacts } | undefined;
   for (const [part, facts] of messagesModels) {
     if (holds(name, part) && part.length > (best?.part.length ?? 0)) best = { part, facts };
   }
-  return best?.facts ?? (name.includes("claude") ? unknownClaude : unknownModel);
+  return best?.facts;
 }
 
 /**

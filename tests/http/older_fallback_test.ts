@@ -1,0 +1,107 @@
+/** Fallbacks and virtual models within Anthropic's own dialect, whose models differ in age. */
+import Anthropic from "@anthropic-ai/sdk";
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { shared, simulatedEnvironment, startTestService } from "../support/service.ts";
+
+const world = shared(async () => {
+  const simulators = await startSimulators();
+  const path = await Deno.makeTempFile({ suffix: ".json" });
+  await Deno.writeTextFile(path, JSON.stringify({ small: { targets: ["claude-haiku-4-5"] } }));
+  const env = {
+    ...simulatedEnvironment(simulators),
+    ...{ STARTING_CREDIT_USD: "1000", MODELS_FILE: path },
+  };
+  const service = await startTestService({ env });
+  const stop = async () => {
+    await service.stop();
+    await simulators.close();
+    await Deno.remove(path);
+  };
+  return { simulators, service, stop, [Symbol.asyncDispose]: stop };
+});
+
+/** What Claude Code asks of the newest models. */
+const asked = (text: string) => ({
+  max_tokens: 32_000,
+  thinking: { type: "adaptive", display: "omitted" },
+  output_config: { effort: "high" },
+  system: "Be kind.",
+  messages: [
+    { role: "user", content: `${text} ${crypto.randomUUID()}` },
+    { role: "system", content: "Today is Monday." },
+  ],
+});
+
+function client(headers: Record<string, string> = {}) {
+  const { baseUrl, key } = world().service;
+  return new Anthropic({
+    ...{ baseURL: `${baseUrl}/chat`, apiKey: null, authToken: key, maxRetries: 0 },
+    defaultHeaders: headers,
+  });
+}
+
+const stream = (body: unknown, headers?: Record<string, string>) =>
+  client(headers).messages.stream(body as Anthropic.MessageStreamParams);
+
+/** What Anthropic received: the models, and the last request. */
+function received() {
+  const bodies = world().simulators.requests("vendor-c").map(({ body }) =>
+    body as Record<string, unknown>
+  );
+  return bodies.slice(-2);
+}
+
+Deno.test("an older Claude answers as the fallback of a newer one, in the form that it takes", async () => {
+  const headers = { "x-fallback-models": "anthropic/claude-haiku-4-5, openai/gpt-5-mini" };
+  const body = { ...asked("Hello [error:529x1]"), model: "anthropic/claude-opus-4-8" };
+  const call = stream(body, headers);
+  const { data, response } = await call.withResponse();
+  const message = await data.finalMessage();
+  assert.equal(message.stop_reason, "end_turn");
+  assert.equal(response.headers.get("x-model"), "vendor-c/claude-haiku-4-5");
+  const [first, second] = received();
+  assert.deepEqual([first!.model, second!.model], ["claude-opus-4-8", "claude-haiku-4-5"]);
+  // The newer one got the caller's own.
+  assert.deepEqual(first!.thinking, { type: "adaptive", display: "omitted" });
+  assert.equal((second!.thinking as { type: string }).type, "enabled");
+  assert.equal(second!.output_config, undefined);
+  assert.match(JSON.stringify(second!.system), /Be kind\..*Today is Monday\./);
+  // Its thinking is signed, and so comes back with its text, whoever answers next.
+  const again = [
+    ...body.messages,
+    { role: "assistant", content: message.content },
+    { role: "user", content: "And now?" },
+  ];
+  assert.equal(message.content[0]?.type, "thinking");
+  await stream({ ...body, messages: again }, headers).finalMessage();
+  assert.equal(received().at(-1)!.model, "claude-opus-4-8");
+  await stream({ ...body, messages: again, model: "small" }).finalMessage();
+  assert.match(JSON.stringify(received().at(-1)), /"signature":"[^"]/);
+  const row = await world().service.row(response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.status, row.model], ["completed", "claude-haiku-4-5"]);
+});
+
+Deno.test("a virtual model takes what its target doesn't; the target's own name keeps the bytes", async () => {
+  const call = stream({ ...asked("Hello"), model: "small" });
+  const { data, response } = await call.withResponse();
+  await data.finalMessage();
+  assert.equal(response.headers.get("x-model"), "vendor-c/claude-haiku-4-5");
+  // A setting that it takes changes nothing: the bytes are the caller's.
+  const plain = { model: "small", max_tokens: 99, messages: [{ role: "user", content: "Hi" }] };
+  await stream(plain).finalMessage();
+  assert.deepEqual(received().at(-1), { ...plain, model: "claude-haiku-4-5", stream: true });
+  for (
+    const [model, headers] of [
+      ["anthropic/claude-haiku-4-5", {}],
+      ["small", { "x-translation-mode": "strict" }],
+    ] as const
+  ) {
+    const refused = await stream({ ...asked("Hello"), model }, headers).finalMessage().then(
+      () => undefined,
+      (thrown: InstanceType<typeof Anthropic.APIError>) => thrown,
+    );
+    assert.equal(refused?.status, 400, model);
+    assert.match(refused!.message, /adaptive/);
+  }
+});
