@@ -1,4 +1,4 @@
-/** Fallbacks and virtual models within Anthropic's own dialect, whose models differ in age. */
+/** Fallbacks and virtual models within one dialect, whose models differ in age. */
 import Anthropic from "@anthropic-ai/sdk";
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
@@ -104,4 +104,23 @@ Deno.test("a virtual model takes what its target doesn't; the target's own name 
     assert.equal(refused?.status, 400, model);
     assert.match(refused!.message, /adaptive/);
   }
+});
+
+Deno.test("an older Gemini answers a request with a level of thinking, with a budget of its own", async () => {
+  const body = {
+    contents: [{ role: "user", parts: [{ text: `Hello [error:503x1] ${crypto.randomUUID()}` }] }],
+    generationConfig: { thinkingConfig: { thinkingLevel: "HIGH" } },
+  };
+  const path = "/chat/v1beta/models/google/gemini-3.8-flash:generateContent";
+  const headers = { "x-fallback-models": "google/gemini-2.5-flash" };
+  const answer = await world().service.post(path, body, headers);
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(answer.headers.get("x-model"), "vendor-d/gemini-2.5-flash");
+  assert.equal(answer.headers.get("x-translation-loss"), null);
+  // The simulated vendor fails once for each model, and the last one is asked again.
+  const [first, , last] = world().simulators.requests("vendor-d").slice(-3)
+    .map((one) => one.body as typeof body);
+  assert.deepEqual(first!.generationConfig, body.generationConfig);
+  const { thinkingConfig } = last!.generationConfig as { thinkingConfig: object };
+  assert.deepEqual(Object.keys(thinkingConfig), ["thinkingBudget"]);
 });

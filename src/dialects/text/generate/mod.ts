@@ -12,6 +12,7 @@ import { upstreamPath } from "./models.ts";
 import { decodeRequest } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
+import { refusesLevel } from "./request/other_model.ts";
 import { unsignedCalls } from "./request/unsigned_calls.ts";
 import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
@@ -31,6 +32,7 @@ export const generate: Dialect<"generate"> = {
   encodeRequest,
   hostedWork,
   unsignedThinking: unsignedCalls,
+  refusesForm: refusesLevel,
   upstreamPath,
   promptFields: ["contents", "systemInstruction", "system_instruction"],
   mediaFields,
