@@ -92,10 +92,13 @@ export async function planCall(
   const { compacts, lacksExtensions, dialects } = request.target.vendor;
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
     (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions)) ||
-    losesSearch(deps, request);
-  if (first === dialect.name && !isEmulated && !isForAnotherModel(request)) {
-    const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
-    return await step.inSteps(() => passThrough(request, changes));
+    isForAnotherModel(request);
+  if (first === dialect.name && !isEmulated) {
+    const hosted = request.hosted ?? await step.inSteps(() => dialect.hostedWork(request.body));
+    if (!losesSearch(deps, request, hosted)) {
+      const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
+      return await step.inSteps(() => passThrough({ ...request, hosted }, changes));
+    }
   }
   const { callMembers } = dialect;
   const body = callMembers
@@ -145,10 +148,12 @@ export async function planCall(
  * beside tools of the caller. It is translated, which leaves the search out. A search alone is
  * refused for its price.
  */
-function losesSearch({ prices }: PlanDeps, request: PlanRequest): boolean {
-  const { target: { vendor, model }, mode, caller, dialect } = request;
+function losesSearch(
+  { prices }: PlanDeps,
+  { target: { vendor, model }, mode, caller }: PlanRequest,
+  { tools }: HostedWork,
+): boolean {
   if (mode !== "managed" || vendor.admitsUnpriced) return false;
-  const { tools } = request.hosted ?? dialect.hostedWork(request.body);
   const isSearch = ({ cost }: HostedTool) =>
     cost.type === "per-use" && cost.dimension === "perWebSearch";
   if (!tools.some(isSearch) || !tools.some(({ cost }) => cost.type === "none")) return false;
