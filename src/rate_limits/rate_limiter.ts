@@ -243,6 +243,8 @@ class TokenQueue extends LeaseQueue<void, RateDecision> {
     if (isFresh && waitMs <= maxWaitMs && this.#paused < maxPaused) {
       this.#paused++;
       await this.#deps.pause(waitMs).finally(() => this.#paused--);
+      // The store is back: tokens are there, and none are issued here.
+      if (!this.#contact.isDown) return await this.request();
     }
     return this.#decide(this.lease.spend(this.nowMs));
   }

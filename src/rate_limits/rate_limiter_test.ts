@@ -229,6 +229,31 @@ Deno.test("just after the store went away ten requests wait for a token, and the
   assert.ok(pauses.length > 10, "those that waited make room for others");
 });
 
+Deno.test("a request that waits for a token while the store is away gets one of the store that is back", async () => {
+  const { clock, bucket, at, pass } = setup(operator);
+  const over = Promise.withResolvers<void>();
+  const pauses: number[] = [];
+  const limiter = new RateLimiter({
+    ...{ store: bucket.store(() => at.mood), clock, newId: () => crypto.randomUUID() },
+    ...{ leaseMs: 60_000, processId: "a" },
+    pause: (ms) => (pauses.push(ms), over.promise),
+  });
+  await limiter.take(operator);
+  // The tokens in hand lie idle and go back.
+  await pass(6_000, limiter);
+  at.mood = "away";
+  await limiter.tick().catch(() => {});
+  const waiting = limiter.take(operator);
+  await settleDown();
+  assert.equal(pauses.length, 1);
+  at.mood = "there";
+  clock.advance(pauses[0]! - 1);
+  await limiter.tick();
+  clock.advance(1);
+  over.resolve();
+  assert.ok((await waiting).admitted);
+});
+
 Deno.test("tokens are fetched before those in hand are spent", async () => {
   const { at, process } = setup();
   const limiter = process("a");
