@@ -9,8 +9,8 @@ import { type CallRow, readRows, show } from "./call_rows.ts";
 import { checkModel } from "./check_model.ts";
 import { checkLeftovers, checkMoney } from "./check_store.ts";
 import type { Deeds, Deletion } from "./exchange.ts";
-import { markerPattern } from "./vendor.ts";
-import { priceTables, type World } from "./world.ts";
+import { markerPattern, type VendorRequest } from "./vendor.ts";
+import { type Pause, priceTables, type World } from "./world.ts";
 
 export interface Ended {
   readonly world: World;
@@ -34,7 +34,7 @@ export async function check(ended: Ended): Promise<string[]> {
     const times = new Times(world);
     problems.push(
       ...await checkMoney(database, analytics, rows, ended.deeds),
-      ...await checkModel(database, analytics, rows, ended.deeds),
+      ...await checkModel(database, analytics, rows, ended.deeds, times.pauses),
       ...await checkLeftovers(database, analytics),
       ...checkAttempts(ended, rows, times),
       ...checkVendor(ended, rows, times),
@@ -61,6 +61,10 @@ class Times {
 
   constructor(world: World) {
     this.#starts = world.places.flatMap(({ starts }) => starts);
+  }
+
+  get pauses(): readonly Pause[] {
+    return this.#starts.flatMap(({ pauses }) => pauses);
   }
 
   of(name: string) {
@@ -214,7 +218,8 @@ function checkVendor(ended: Ended, rows: readonly CallRow[], times: Times): stri
     const unsent = found.filter(({ httpStatus, errorCode }) =>
       errand.background && (httpStatus === 402 || errorCode === "invalid_api_key")
     ).length;
-    if (sent.length > recorded || sent.length < recorded - unsure.length - unsent) {
+    const repeated = errand.background ? lostRequests(sent, times).length : 0;
+    if (sent.length - repeated > recorded || sent.length < recorded - unsure.length - unsent) {
       const ends = sent.map(({ sender }) =>
         times.of(sender.replace("sk-secret-", ""))
       );
@@ -223,6 +228,19 @@ function checkVendor(ended: Ended, rows: readonly CallRow[], times: Times): stri
     }
   }
   return problems;
+}
+
+/**
+ * Requests for a background call of processes that had ended when another one asked again: even an
+ * answer that came may be in the journal of the first until it is started again (2090).
+ */
+function lostRequests(sent: readonly VendorRequest[], times: Times): readonly VendorRequest[] {
+  const startOf = ({ sender }: VendorRequest) => times.of(sender.replace("sk-secret-", ""));
+  return sent.filter((one, index) =>
+    sent.slice(index + 1).some((later) =>
+      later.sender !== one.sender && (startOf(one)?.endMs ?? Infinity) < later.atMs
+    )
+  );
 }
 
 /** What ids of requests promise: one answer, one charge, one vendor request at a time. */

@@ -1,6 +1,8 @@
 import type { Database } from "../../../src/database/database.ts";
 import { type CallRow, show } from "./call_rows.ts";
 import type { Deeds } from "./exchange.ts";
+import { effectMs } from "./money_operations.ts";
+import type { Pause } from "./world.ts";
 
 /** What accounts began with; the first one also with the credit of a first start. */
 const firstCredits: ReadonlyMap<number, bigint> = new Map([
@@ -20,11 +22,12 @@ export async function checkModel(
   analytics: Database,
   rows: readonly CallRow[],
   deeds: Deeds,
+  pauses: readonly Pause[],
 ): Promise<string[]> {
   return [
     ...await checkEntries(database, deeds),
     ...await checkBalances(database, analytics, deeds),
-    ...checkClosures(rows, deeds),
+    ...checkClosures(rows, deeds, pauses),
   ];
 }
 
@@ -87,10 +90,18 @@ async function checkBalances(
   return problems;
 }
 
-function checkClosures(rows: readonly CallRow[], { money }: Deeds): string[] {
+/** A process that goes on after a pause may answer a call before it hears what has changed. */
+function checkClosures(
+  rows: readonly CallRow[],
+  { money }: Deeds,
+  pauses: readonly Pause[],
+): string[] {
+  const isAfterPause = ({ createdMs }: CallRow) =>
+    pauses.some(({ toMs }) => createdMs > toMs - 100 && createdMs < toMs + effectMs);
   return money.closures.flatMap(({ what, fromMs, toMs, of }) =>
     rows.filter((row) =>
       row.createdMs > fromMs && row.createdMs < toMs && row.chargedNanos > 0n &&
+      !isAfterPause(row) &&
       (of.accountId === undefined || row.accountId === of.accountId) &&
       (of.app === undefined || row.app === of.app) &&
       (of.keyId === undefined || row.keyId === of.keyId)

@@ -9,8 +9,11 @@ import {
 } from "./exchange.ts";
 import { pauseMs } from "./world.ts";
 
-/** "Within a second", on a machine that runs other things. */
-const effectMs = 4_000;
+/**
+ * "Within about a second", and at the latest when the lease ends by which a process goes on that
+ * didn't hear of it (`LEASE_SECONDS`, here 5).
+ */
+export const effectMs = 5_500;
 const closedMs = 1_500;
 /** No amount of a request is smaller; no call fits. */
 const nextToNothing = "0.000000001";

@@ -23,6 +23,12 @@ export const priceTables: readonly Record<
   "vendor-b/text-embedding-3-small": { input: `${factor * 7}` },
 })) as never;
 
+/** A time in which a process didn't run. */
+export interface Pause {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** One place of a process: its directory stays, processes come and go. */
 export interface Place {
   readonly number: number;
@@ -37,7 +43,7 @@ export interface Place {
     atMs: number;
     /** The tables that the file of prices had while it started, one of which it has. */
     prices: readonly number[];
-    readonly pauses: { fromMs: number; toMs: number }[];
+    readonly pauses: Pause[];
     endMs?: number;
     killed?: boolean;
   }[];
