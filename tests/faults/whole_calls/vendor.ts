@@ -8,6 +8,8 @@ export type Behaviour =
     readonly waitMs: number;
     readonly dripMs: number;
     readonly early: boolean;
+    /** What the answer waits for beside the time. */
+    readonly until?: Promise<void>;
   }
   | { readonly kind: "error"; readonly status: number; readonly retryAfter?: string }
   | { readonly kind: "no usage" | "redirect" | "html" | "broken JSON" | "error event" }
@@ -18,6 +20,7 @@ export type Behaviour =
 export interface VendorRequest {
   readonly marker: string;
   readonly vendor: string;
+  readonly model: string;
   /** Of the process that sent it: its vendor key names it. */
   readonly sender: string;
   readonly behaviour: string;
@@ -105,6 +108,7 @@ function readRequest(
   return {
     marker,
     vendor: path.split("/")[1]!,
+    model: (/models\/([^:?]+):/.exec(path) ?? /"model": ?"([^"]+)"/.exec(body))?.[1] ?? "none",
     sender: (headers.authorization ?? headers["x-api-key"] ?? headers["x-goog-api-key"] ?? "")
       .replace("Bearer ", ""),
     behaviour: JSON.stringify(behaviour),
@@ -128,6 +132,7 @@ async function behave(
   switch (behaviour.kind) {
     case "answer": {
       await closedOr(exchange, behaviour.waitMs);
+      if (behaviour.until) await Promise.race([exchange.closed, behaviour.until]);
       if (behaviour.early) {
         await exchange.raw("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n");
       }

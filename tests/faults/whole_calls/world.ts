@@ -21,6 +21,12 @@ export const priceTables: readonly Record<
     max_output_tokens: 100,
   },
   "vendor-b/text-embedding-3-small": { input: `${factor * 7}` },
+  // Tokens of less than a nano-dollar.
+  "vendor-b/gpt-4.1-nano": {
+    input: `0.000${factor * 31}`,
+    output: `0.000${factor * 137}`,
+    max_output_tokens: 100,
+  },
 })) as never;
 
 /** A time in which a process didn't run. */

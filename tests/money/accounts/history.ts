@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import type { TestService } from "../../support/service.ts";
 import { untilStored } from "../../support/until_admitted.ts";
-import type { Behaviour } from "../../faults/whole_calls/vendor.ts";
+import type { Behaviour, VendorRequest } from "../../faults/whole_calls/vendor.ts";
 import { checkAccount } from "./check.ts";
 import { AccountModel, boundNanos, costNanos, type Limit, type ModelCall } from "./model.ts";
-import type { CallStep, Step } from "./steps.ts";
+import type { BudgetStep, CallStep, Step } from "./steps.ts";
 import { askUntilAnswered, type World } from "./world.ts";
 
 const patienceMs = 60_000;
@@ -13,6 +13,14 @@ export const usd = (nanos: bigint) => {
   const text = String(nanos < 0n ? -nanos : nanos).padStart(10, "0");
   return `${nanos < 0n ? "-" : ""}${text.slice(0, -9)}.${text.slice(-9)}`;
 };
+
+const plain = { kind: "answer", waitMs: 0, dripMs: 0, early: false } as const;
+/** More than any account has. */
+const allNanos = 10_000_000_000n;
+const nameOf = ({ vendor, model }: VendorRequest) => `${vendor}/${model}`;
+
+/** What a call sends. */
+type Sent = Pick<CallStep, "model" | "fallback" | "user" | "app" | "stream">;
 
 /** Histories played so far, so that each has names of its own. */
 let played = 0;
@@ -39,6 +47,8 @@ export class AccountHistory {
   accountId = 0;
   key = { id: "", key: "" };
   #names = 0;
+  /** How often a user was erased. */
+  readonly #erasures = new Map<string, number>();
 
   constructor(readonly world: World, readonly number: number) {}
 
@@ -60,14 +70,16 @@ export class AccountHistory {
       case "cached":
         return await this.#cached(step.text, this.#service(step.service));
       case "background":
-        return await this.#background(this.#service(step.service));
+        return await this.#background(this.#service(step.service), step.cancels);
+      case "eval":
+        return await this.#evaluate(this.#service(step.service), step.which, step.model);
       case "grant":
       case "deduct":
         return await this.#credit(step.do, step.nanos, step.times);
       case "cap":
         return await this.#cap(step.per, step.nanos);
       case "budget":
-        return await this.#budget(step.on, step.per, step.nanos);
+        return await this.#budget(step);
       case "remove budget":
         return await this.#removeBudget(step.which);
       case "replace key":
@@ -78,6 +90,8 @@ export class AccountHistory {
         return await this.#reprice(step.table);
       case "erase":
         return await this.#erase(step.which);
+      case "erase user":
+        return await this.#eraseUser(step.user);
       case "check":
         return await this.check();
     }
@@ -129,19 +143,21 @@ export class AccountHistory {
     const calls = Array.from({ length: step.count }, () => this.#marker());
     const failing: Behaviour = { kind: "error", status: 500 };
     const isHeld = step.meanwhile !== "nothing";
-    const answer: Behaviour = { kind: "answer", waitMs: isHeld ? 60 : 0, dripMs: 0, early: false };
+    const held = Promise.withResolvers<void>();
+    const answer: Behaviour = { ...plain, ...isHeld ? { until: held.promise } : {} };
     for (const marker of calls) {
       const failures = Array.from({ length: step.failures }, () => failing);
       this.world.vendors.script(marker, [...failures, answer]);
     }
     const at = this.world.now();
     const asked = calls.map((marker) => this.#call(service, step, marker, at));
+    let comesAfter = async () => {};
     if (isHeld) {
       await this.#untilSent(calls, asked);
-      if (step.meanwhile === "cut") await this.world.cut();
-      else this.world.turn(step.meanwhile as "day" | "month");
+      comesAfter = await this.#meanwhile(step).finally(held.resolve);
     }
     const outcomes = await Promise.all(asked);
+    await comesAfter();
     assert.deepEqual(this.model.overspent(at), [], "more was charged than there was");
     for (let left = step.repeats; left > 0; left--) {
       for (const marker of calls) await this.#repeat(this.#service(left + 1), step, marker);
@@ -149,29 +165,73 @@ export class AccountHistory {
     if (step.insists && outcomes.includes("refused")) await this.#insist(service, step);
   }
 
-  /** Until a vendor has one of the calls, or all have ended. */
-  async #untilSent(markers: readonly string[], asked: readonly Promise<string>[]): Promise<void> {
-    let isOver = false;
-    void Promise.allSettled(asked).then(() => isOver = true);
+  /** Until each of the calls is at a vendor, or over. */
+  async #untilSent(markers: readonly string[], asked: readonly Promise<unknown>[]): Promise<void> {
+    const sent = new Set<string>();
+    for (const [at, one] of asked.entries()) {
+      one.finally(() => sent.add(markers[at]!)).catch(() => {});
+    }
     const { requests } = this.world.vendors;
-    while (!isOver && !requests.some(({ marker }) => markers.includes(marker))) await pause(2);
+    const deadline = performance.now() + patienceMs;
+    for (let read = requests.length; sent.size < markers.length; await pause(2)) {
+      for (; read < requests.length; read++) sent.add(requests[read]!.marker);
+      assert.ok(performance.now() < deadline, "a call neither ends nor is sent to a vendor");
+    }
+  }
+
+  /** Returns what is left to do after the calls. */
+  async #meanwhile({ meanwhile, service, user }: CallStep): Promise<() => Promise<void>> {
+    const nothing = async () => {};
+    switch (meanwhile) {
+      case "nothing":
+        return nothing;
+      case "day":
+      case "month":
+        this.world.turn(meanwhile);
+        return nothing;
+      case "cut":
+        await this.world.cut();
+        return nothing;
+      case "replace key":
+        await this.#replaceKey();
+        return nothing;
+      case "reprice":
+        await this.#reprice(service % 2);
+        return nothing;
+      case "erase user":
+        await this.#eraseUser(user);
+        return nothing;
+      case "take back":
+        await this.#credit("deduct", allNanos, 1);
+        return async () => {
+          await this.#credit("grant", allNanos, 1);
+          this.model.grantedNanos -= allNanos;
+          this.model.deductedNanos -= allNanos;
+        };
+    }
   }
 
   async #call(
     service: TestService,
-    step: Pick<CallStep, "model" | "fallback" | "user" | "stream">,
+    step: Sent,
     marker: string,
     at: Date,
   ): Promise<"answered" | "refused" | "failed"> {
+    const { user, app } = step;
+    const { id: keyId } = this.key;
+    const erasures = this.#erasures.get(user);
     const answer = await this.#ask(service, step, marker);
     const text = await answer.text();
     if (answer.status === 402) return "refused";
+    // The key may have been replaced.
+    if (answer.status === 401 && keyId !== this.key.id) return "failed";
     if (answer.status !== 200) {
       assert.ok(answer.status >= 500, `${answer.status} ${text}`);
       return "failed";
     }
-    const vendor = this.#vendorOf(marker);
-    const call = this.#noteCall({ id: idOf(answer), marker, vendor, user: step.user, at });
+    const model = this.#modelOf(marker);
+    const call = this.#noteCall({ id: idOf(answer), marker, model, user, app, at, keyId });
+    if (this.#erasures.get(user) !== erasures) call.isErased = true;
     const charged = answer.headers.get("x-charged-usd");
     if (charged !== null) assert.equal(charged, usd(call.chargedNanos), "as the caller is told");
     return "answered";
@@ -179,12 +239,13 @@ export class AccountHistory {
 
   #ask(
     service: TestService,
-    { model, fallback, user, stream }: Pick<CallStep, "model" | "fallback" | "user" | "stream">,
+    { model, fallback, user, app, stream }: Sent,
     marker: string,
   ): Promise<Response> {
+    const tag = app === undefined ? "" : `/// APP ${app}\n`;
     return service.post("/chat/v1/chat/completions", {
       ...{ model, stream, user, max_tokens: 60 },
-      messages: [{ role: "user", content: `Say ${marker} please.` }],
+      messages: [{ role: "user", content: `${tag}Say ${marker} please.` }],
     }, {
       authorization: `Bearer ${this.key.key}`,
       "x-request-id": marker,
@@ -192,20 +253,25 @@ export class AccountHistory {
     });
   }
 
-  #vendorOf(marker: string): string {
+  /** The model that answered. */
+  #modelOf(marker: string): string {
     const answered = this.world.vendors.requests.filter((one) =>
       one.marker === marker && one.complete
     );
     assert.equal(answered.length, 1, `vendors answered ${marker} once`);
-    return answered[0]!.vendor;
+    return nameOf(answered[0]!);
   }
 
   #noteCall(
-    call: Pick<ModelCall, "id" | "marker" | "vendor" | "user" | "at"> & { isFree?: boolean },
+    call:
+      & Pick<ModelCall, "id" | "marker" | "model" | "user" | "at">
+      & Partial<Pick<ModelCall, "keyId" | "app" | "isFree" | "sourceId">>,
   ): ModelCall {
-    const { isFree = false, ...more } = call;
-    const chargedNanos = isFree ? 0n : costNanos(call, 0);
-    const noted = { ...more, keyId: this.key.id, chargedNanos, isFree, isErased: false };
+    const noted: ModelCall = {
+      ...{ keyId: this.key.id, app: undefined, isFree: false, sourceId: undefined, ...call },
+      chargedNanos: call.isFree ? 0n : costNanos(call, 0),
+      isErased: false,
+    };
     this.model.calls.push(noted);
     return noted;
   }
@@ -226,9 +292,10 @@ export class AccountHistory {
     if (answer.headers.get("x-idempotent-replay") === "true") {
       return assert.equal(idOf(answer), first.id, "the answer of the first");
     }
-    const [{ vendor } = first] = this.world.vendors.requests.filter((one) => one.marker === marker)
-      .slice(-1);
-    this.#noteCall({ id: idOf(answer), marker, vendor, user: step.user, at, isFree: true });
+    const last = this.world.vendors.requests.findLast((one) => one.marker === marker)!;
+    const { user, app } = step;
+    const more = { marker, model: nameOf(last), user, app, at, isFree: true };
+    this.#noteCall({ id: idOf(answer), ...more });
   }
 
   /** What other processes hold idle comes back, so that a call that is paid for is answered. */
@@ -236,7 +303,8 @@ export class AccountHistory {
     const deadline = performance.now() + patienceMs;
     for (;;) {
       const at = this.world.now();
-      if (this.model.leftNanos({ keyId: this.key.id, user: step.user, at }) < boundNanos) return;
+      const { user, app } = step;
+      if (this.model.leftNanos({ keyId: this.key.id, user, app, at }) < boundNanos) return;
       const marker = this.#marker();
       if (await this.#call(service, step, marker, at) === "answered") return;
       assert.ok(performance.now() < deadline, "refused, although there is credit");
@@ -257,14 +325,16 @@ export class AccountHistory {
     await answer.text();
     if (answer.status !== 200) return assert.ok(answer.status === 402 || answer.status >= 500);
     const isFree = requests.filter((one) => one.marker === marker).length === before;
-    this.#noteCall({ id: idOf(answer), marker, vendor: "vendor-b", user, at, isFree });
+    this.#noteCall({ id: idOf(answer), marker, model: "vendor-b/gpt-4.1", user, at, isFree });
   }
 
-  /** A call that goes on without its caller. None is cancelled: its cost would depend on the moment. */
-  async #background(service: TestService): Promise<void> {
-    const marker = this.#marker();
-    const at = this.world.now();
-    const user = "user-2";
+  /**
+   * A call that goes on without its caller. What is cancelled costs nothing: before it ends, this
+   * vendor says nothing of what it has produced.
+   */
+  async #background(service: TestService, cancels: boolean): Promise<void> {
+    const [marker, at, user] = [this.#marker(), this.world.now(), "user-2"];
+    this.world.vendors.script(marker, [{ ...plain, waitMs: cancels ? 10 * patienceMs : 0 }]);
     const headers = { authorization: `Bearer ${this.key.key}` };
     const answer = await service.post("/chat/v1/responses", {
       ...{ model: "vendor-b/gpt-4.1", background: true, safety_identifier: user },
@@ -275,20 +345,88 @@ export class AccountHistory {
       return assert.ok(answer.status === 402 || answer.status >= 500, text);
     }
     const { id } = JSON.parse(text) as { id: string };
-    const path = `/chat/v1/responses/${id}`;
-    let status = "";
-    for (const deadline = performance.now() + patienceMs; performance.now() < deadline;) {
-      const found = await askUntilAnswered<{ status: string }>(
+    if (cancels) await this.#cancel(id, marker);
+    // An evaluation may repeat the call.
+    this.world.vendors.script(marker, [plain]);
+    const status = await this.#endOf(service, `/chat/v1/responses/${id}`, "status");
+    assert.match(status, cancels ? /cancelled|failed/ : /completed|failed/);
+    const call = { id: idOf(answer), marker, model: "vendor-b/gpt-4.1", user, at };
+    if (status === "completed") this.#noteCall(call);
+    if (status !== "cancelled") return;
+    this.#noteCall({ ...call, isFree: true });
+    await this.#untilThere(call.id);
+  }
+
+  /** Half of the time, of the process that doesn't make the call. */
+  async #cancel(id: string, marker: string): Promise<void> {
+    const ask = (method: string, path: string) =>
+      askUntilAnswered<{ status: string }>(
+        this.#service(this.#names),
+        this.key.key,
+        { method, path: `/chat/v1/responses/${id}${path}` },
+      );
+    const { requests } = this.world.vendors;
+    const deadline = performance.now() + patienceMs;
+    while (!requests.some((one) => one.marker === marker)) {
+      if ((await ask("GET", "")).status === "failed") return;
+      assert.ok(performance.now() < deadline, "a background call isn't begun");
+      await pause(10);
+    }
+    await ask("POST", "/cancel");
+  }
+
+  /** The last state of what goes on in the background. */
+  async #endOf(service: TestService, path: string, field: "status" | "state"): Promise<string> {
+    for (const deadline = performance.now() + patienceMs;;) {
+      const found = await askUntilAnswered<Record<string, unknown>>(
         ...[service, this.key.key, { method: "GET", path }] as const,
       );
-      status = found.status;
-      if (!/queued|in_progress/.test(status)) break;
+      if (!/queued|in_progress|running/.test(String(found[field])) || found.waiting) {
+        return found.waiting ? "waiting" : String(found[field]);
+      }
+      assert.ok(performance.now() < deadline, `${path} is still ${found[field]}`);
       await pause(20);
     }
-    assert.match(status, /completed|failed/);
-    if (status !== "completed") return;
-    const { vendor } = this.world.vendors.requests.find((one) => one.marker === marker)!;
-    this.#noteCall({ id: idOf(answer), marker, vendor, user, at });
+  }
+
+  /** Until the row of a call is there, which may be recorded after its caller heard of its end. */
+  async #untilThere(id: string): Promise<void> {
+    for (const deadline = performance.now() + patienceMs;;) {
+      const rows = await this.world.services.at(-1)!.rows({ transaction_id: id }, this.key.key);
+      if (rows.length > 0) return;
+      await this.flush();
+      assert.ok(performance.now() < deadline, `${id} has no row`);
+      await pause(50);
+    }
+  }
+
+  /** A call of the gateway's own, which repeats a stored one and is paid as any other. */
+  async #evaluate(service: TestService, which: number, model: string): Promise<void> {
+    const source = this.#there(which);
+    if (!source) return;
+    await this.flush();
+    const at = this.world.now();
+    const { marker, user, id: sourceId } = source;
+    const answer = await service.post("/api/v1/evals", {
+      ...{ model, filters: { transaction_id: sourceId } },
+      graders: [{ type: "contains", value: "You said" }],
+    }, { authorization: `Bearer ${this.key.key}` });
+    const text = await answer.text();
+    if (answer.status !== 202) return assert.ok(answer.status >= 500, `${answer.status} ${text}`);
+    const { eval_run_id } = JSON.parse(text) as { eval_run_id: string };
+    const path = `/api/v1/evals/${eval_run_id}`;
+    const state = await this.#endOf(service, path, "state");
+    if (state === "waiting") {
+      await askUntilAnswered(service, this.key.key, { method: "DELETE", path });
+    }
+    await this.flush();
+    const noted = new Set(this.model.calls.map(({ id }) => id));
+    for (const row of await this.world.services.at(-1)!.rows({}, this.key.key)) {
+      const id = String(row.transaction_id);
+      if (row.endpoint !== "/api/v1/evals" || noted.has(id)) continue;
+      assert.equal(row.status, "completed");
+      this.#noteCall({ id, marker, model, user, at, sourceId });
+    }
   }
 
   async #credit(verb: "grant" | "deduct", nanos: bigint, times: number): Promise<void> {
@@ -307,19 +445,24 @@ export class AccountHistory {
     this.#limitKey(per, nanos);
   }
 
-  async #budget(on: string, per: "day" | "month", nanos: bigint): Promise<void> {
+  async #budget({ on, per, nanos, raise }: BudgetStep): Promise<void> {
     // A new one counts what is stored.
     await this.flush();
+    const until = this.world.now();
+    until.setUTCHours(0, 0, 0, 0);
+    until.setUTCDate(until.getUTCDate() + (raise?.days ?? 0));
     const { id } = await this.world.admin<{ id: string }>("POST", "/api/v1/admin/budgets", {
-      ...{ on, per, usd: usd(nanos) },
-      account_id: this.accountId,
+      ...{ on, per, usd: usd(nanos), account_id: this.accountId },
+      ...raise ? { raise_until: until.toISOString(), raised_usd: usd(raise.nanos) } : {},
     });
-    const counts: Limit["counts"] = ({ user }) => on === "account" || on === `user:${user}`;
+    const counts: Limit["counts"] = ({ user, app }) =>
+      ["account", `user:${user}`, `app:${app}`].includes(on);
     const name = `budget per ${per} on ${on}`;
     this.budgets.set(name, { on, per, id });
-    // What a new budget counts of its period is read from the account's sums or from users' rows.
-    const seesErased = on === "account";
-    this.model.setLimit(name, nanos, { per, counts, seesErased }, this.world.now());
+    // What a new budget counts of its period is read from the account's sums or from its calls.
+    const made = { per, counts, seesErased: on === "account" };
+    const raised = raise ? { raise: { nanos: raise.nanos, until } } : {};
+    this.model.setLimit(name, nanos, { ...made, ...raised }, this.world.now());
   }
 
   async #removeBudget(which: number): Promise<void> {
@@ -348,13 +491,46 @@ export class AccountHistory {
   }
 
   async #erase(which: number): Promise<void> {
-    const there = this.model.calls.filter(({ isErased }) => !isErased);
-    const call = there[which % there.length];
+    const call = this.#there(which);
     if (!call) return;
     const { key } = this.key;
     const [service] = this.world.services;
     await askUntilErased(service!, key, call.id);
-    call.isErased = true;
+    for (const one of this.model.calls) {
+      if (one === call || one.sourceId === call.id) one.isErased = true;
+    }
+  }
+
+  /** With calls under way, and budgets on the user. */
+  async #eraseUser(user: string): Promise<void> {
+    const { key } = this.key;
+    const [service] = this.world.services;
+    const body = { user_id: user, reason: "asked for" };
+    const path = "/api/v1/data";
+    const { request_id } = await askUntilAnswered<{ request_id: string }>(
+      ...[service!, key, { method: "POST", path, body }] as const,
+    );
+    this.#erasures.set(user, (this.#erasures.get(user) ?? 0) + 1);
+    for (const deadline = performance.now() + patienceMs;;) {
+      const { state } = await askUntilAnswered<{ state: string }>(
+        ...[service!, key, { method: "GET", path: `${path}/requests/${request_id}` }] as const,
+      );
+      if (state === "done") break;
+      assert.ok(performance.now() < deadline, `the deletion is still ${state}`);
+      await pause(20);
+    }
+    for (const call of this.model.calls) if (call.user === user) call.isErased = true;
+    for (const [name, { on }] of this.budgets) {
+      if (on !== `user:${user}`) continue;
+      this.budgets.delete(name);
+      this.model.limits.delete(name);
+    }
+  }
+
+  /** One of the calls that aren't erased. */
+  #there(which: number): ModelCall | undefined {
+    const there = this.model.calls.filter(({ isErased }) => !isErased);
+    return there[which % there.length];
   }
 }
 

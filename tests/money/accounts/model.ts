@@ -1,13 +1,6 @@
 import { usageOf } from "../../faults/whole_calls/vendor.ts";
 import { priceTables } from "../../faults/whole_calls/world.ts";
 
-/** The model that each vendor is asked for. */
-export const modelOf: Readonly<Record<string, string>> = {
-  "vendor-b": "gpt-4.1",
-  "vendor-c": "claude-haiku-4-5",
-  "vendor-d": "gemini-2.5-flash",
-};
-
 /** More than is reserved for any call of a history, thinking included. */
 export const boundNanos = 50_000_000n;
 
@@ -15,24 +8,37 @@ export const boundNanos = 50_000_000n;
 export interface ModelCall {
   readonly id: string;
   readonly marker: string;
-  readonly vendor: string;
+  /** The model that answered, with its vendor. */
+  readonly model: string;
   readonly keyId: string;
   readonly user: string;
+  readonly app: string | undefined;
   readonly at: Date;
   chargedNanos: bigint;
   /** Costs nothing at any price. */
   readonly isFree: boolean;
+  /** The call that an evaluation repeated, with which this one is erased. */
+  readonly sourceId: string | undefined;
   isErased: boolean;
 }
 
 export type Per = "day" | "month";
+/** What limits look at. */
+export type Counted = Pick<ModelCall, "keyId" | "user" | "app">;
+
+/** A limit that holds until a moment, instead of the usual one. */
+export interface Raise {
+  readonly nanos: bigint;
+  readonly until: Date;
+}
 
 /** A cap of a key or a budget. */
 export interface Limit {
   readonly per: Per;
   /** Whether a call counts. */
-  readonly counts: (call: Pick<ModelCall, "keyId" | "user">) => boolean;
+  readonly counts: (call: Counted) => boolean;
   nanos: bigint;
+  raise: Raise | undefined;
   /** The most that it may have spent in a period by its limits so far, and what nobody held. */
   highestNanos: bigint;
   /** Earlier calls and what they count: their charge of then, or 0 if they were erased. */
@@ -62,31 +68,32 @@ export class AccountModel {
   }
 
   /** The least of what is left for a call: of the balance, and under each limit that counts it. */
-  leftNanos(call: Pick<ModelCall, "keyId" | "user" | "at">): bigint {
+  leftNanos(call: Counted & Pick<ModelCall, "at">): bigint {
     const left = [...this.limits.values()].filter((limit) => limit.counts(call))
-      .map((limit) => limit.nanos - this.spentNanos(limit, call.at));
+      .map((limit) => nanosAt(limit, call.at) - this.spentNanos(limit, call.at));
     return [this.balanceNanos, ...left].reduce((least, each) => each < least ? each : least);
   }
 
   setLimit(
     name: string,
     nanos: bigint,
-    made: Pick<Limit, "per" | "counts"> & { seesErased: boolean },
+    { raise, ...made }: Pick<Limit, "per" | "counts"> & { seesErased: boolean; raise?: Raise },
     at: Date,
   ): void {
     const before = this.limits.get(name);
+    const highest = raise && raise.nanos > nanos ? raise.nanos : nanos;
     if (before) {
-      before.nanos = nanos;
-      if (nanos > before.highestNanos) before.highestNanos = nanos;
+      Object.assign(before, { nanos, raise });
+      if (highest > before.highestNanos) before.highestNanos = highest;
       return;
     }
     const earlier = new Map(this.calls.map(({ id, chargedNanos, isErased }) => [
       id,
       isErased && !made.seesErased ? 0n : chargedNanos,
     ]));
-    const limit: Limit = { ...made, nanos, highestNanos: nanos, earlier };
+    const limit: Limit = { ...made, nanos, raise, highestNanos: highest, earlier };
     const spent = this.spentNanos(limit, at);
-    if (spent > nanos) limit.highestNanos = spent;
+    if (spent > highest) limit.highestNanos = spent;
     this.limits.set(name, limit);
   }
 
@@ -125,9 +132,20 @@ const sum = (calls: readonly ModelCall[]) =>
 export const startOf = (per: Per, at: Date) =>
   at.toISOString().slice(0, per === "day" ? 10 : 7) + (per === "day" ? "" : "-01");
 
-/** The price by a table of what the vendor reports for the call. */
-export function costNanos(call: Pick<ModelCall, "marker" | "vendor">, table: number): bigint {
-  const price = priceTables[table]![`${call.vendor}/${modelOf[call.vendor]}`]!;
-  const { input, output } = usageOf(call.marker);
-  return (BigInt(input) * BigInt(price.input) + BigInt(output) * BigInt(price.output!)) * 1000n;
+const nanosAt = ({ nanos, raise }: Limit, at: Date) =>
+  raise && at < raise.until ? raise.nanos : nanos;
+
+/** The price by a table of what the vendor reports for the call, rounded once, half up. */
+export function costNanos({ marker, model }: Pick<ModelCall, "marker" | "model">, table: number) {
+  const price = priceTables[table]![model]!;
+  const { input, output } = usageOf(marker);
+  const pico = BigInt(input) * picoPerToken(price.input) +
+    BigInt(price.output === undefined ? 0 : output) * picoPerToken(price.output ?? "0");
+  return (pico + 500n) / 1000n;
+}
+
+/** Of a price per million tokens. */
+function picoPerToken(usd: string): bigint {
+  const [whole = "", fraction = ""] = usd.split(".");
+  return BigInt(whole + fraction.padEnd(6, "0"));
 }

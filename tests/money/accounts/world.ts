@@ -5,6 +5,7 @@ import type { Queryable } from "../../../src/database/database.ts";
 import { type ScriptedVendors, startScriptedVendors } from "../../faults/whole_calls/vendor.ts";
 import { priceTables } from "../../faults/whole_calls/world.ts";
 import { createMigrated } from "../../support/databases.ts";
+import { mix } from "./steps.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
 /** `split`: two processes on PostgreSQL, with a database of calls; `embedded`: one process. */
@@ -54,6 +55,7 @@ export async function openWorld(kind: Kind): Promise<World> {
   const setPrices = (table: number) =>
     Deno.writeTextFile(`${folder}/prices.json`, JSON.stringify(priceTables[table]));
   await setPrices(0);
+  await Deno.writeTextFile(`${folder}/models.json`, JSON.stringify(mix));
   const created = kind === "embedded" ? [] : [await createMigrated(), await createMigrated()];
   for (const each of created) opening.defer(() => each.drop());
   const databases = await Promise.all(created.map(({ url }) => openPostgres(url)));
@@ -64,6 +66,7 @@ export async function openWorld(kind: Kind): Promise<World> {
       [`VENDOR_${letter.toUpperCase()}_API_KEY`, "sk-secret"],
     ])),
     PRICES_FILE: `${folder}/prices.json`,
+    MODELS_FILE: `${folder}/models.json`,
     MASTER_KEY: btoa("k".repeat(32)),
     ...created[0] ? { DATABASE_URL: created[0].url } : {},
     ...created[1] ? { ANALYTICS_DATABASE_URL: created[1].url } : {},
