@@ -19,6 +19,25 @@ export function nearestNames(name: string, candidates: Iterable<string>, most = 
   return found.slice(0, most).map(({ candidate }) => candidate);
 }
 
+/** Fewer letters begin too many names. */
+const shortestBeginning = 3;
+
+/**
+ * Returns the names to suggest for `name`, at most `most`: first those that have it in front and
+ * more words behind it (`gpt-5-mini` for `gpt-5`), the shortest first, then the nearest ones.
+ */
+export function suggestedNames(name: string, candidates: Iterable<string>, most = 3): string[] {
+  const all = [...new Set(candidates)];
+  const longer = name.length < shortestBeginning ? [] : all.filter((one) => beginsWith(one, name));
+  longer.sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  return [...new Set([...longer, ...nearestNames(name, all, most)])].slice(0, most);
+}
+
+function beginsWith(longer: string, name: string): boolean {
+  return /^[-_.]/.test(longer.slice(name.length)) &&
+    longer.slice(0, name.length).toLowerCase() === name.toLowerCase();
+}
+
 /**
  * Whether `longer` has the words of `name`, which `_` separates, in their order, and one more behind
  * the first.
@@ -56,6 +75,6 @@ function editsBetween(from: string, to: string, limit: number): number {
 
 /** ` Did you mean 'x'?` for the end of a message; empty where nothing is near. */
 export function didYouMean(name: string, candidates: Iterable<string>, before = ""): string {
-  const [near] = nearestNames(name, candidates, 1);
+  const [near] = suggestedNames(name, candidates, 1);
   return near === undefined ? "" : ` Did you mean '${before}${near}'?`;
 }

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { nearestNames } from "./nearest_names.ts";
+import { didYouMean, nearestNames, suggestedNames } from "./nearest_names.ts";
 
 const models = [
   "gpt-5-mini",
@@ -31,4 +31,25 @@ Deno.test("a slip finds the name, two finds none that is another", () => {
 Deno.test("no more than asked for, the nearest first, each once", () => {
   const names = ["abcdefgh1", "abcdefgh22", "abcdefgh", "abcdefgh", "abcdefghi"];
   assert.deepEqual(nearestNames("abcdefgh", names, 2), ["abcdefgh", "abcdefgh1"]);
+});
+
+Deno.test("a name without its last words finds those that have them, before one with a slip", () => {
+  const cases: [string, string[]][] = [
+    ["claude-sonnet", ["claude-sonnet-5", "claude-sonnet-4-6"]],
+    ["claude-sonnet-4", ["claude-sonnet-4-6", "claude-sonnet-5"]],
+    ["GPT-5", ["gpt-5-mini", "gpt-5.4-mini"]],
+    ["gpt", ["gpt-4.1", "gpt-5-mini", "gpt-5.4-mini"]],
+    ["tst", ["tts"]],
+    ["cl", []],
+    ["claude-son", []],
+    ["gpt-5-mini", ["gpt-5-mini", "gpt-5.4-mini"]],
+    ["", []],
+  ];
+  for (const [name, expected] of cases) {
+    assert.deepEqual(suggestedNames(name, models), expected, name);
+  }
+  assert.equal(
+    didYouMean("cap", ["map", "cap-month-usd", "cap-day-usd"], "--"),
+    " Did you mean '--cap-day-usd'?",
+  );
 });

@@ -1,4 +1,4 @@
-import { nearestNames } from "../base/nearest_names.ts";
+import { nearestNames, suggestedNames } from "../base/nearest_names.ts";
 import { withoutSnapshot } from "../pricing/table/price_names.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import { Fault, invalidValue } from "../shared/fault.ts";
@@ -19,6 +19,9 @@ export interface RealModels {
   refusal(name: string, others?: Iterable<string>): Fault;
 }
 
+/** More names would make the message hard to read. */
+const maxNearest = 3;
+
 /** Bare names are those in the bundled and the operator's price rows, whatever the rows' dates. */
 export function createRealModels(
   { registry, prices }: { registry: Registry; prices: Pick<Prices, "rows"> },
@@ -38,7 +41,9 @@ export function createRealModels(
       const bare = withoutPath(name);
       const isKnown = bare !== name && this.find(bare) !== undefined;
       const models = [...others, ...owners.keys()];
-      return unknown(name, isKnown ? [bare] : nearestTo(bare, registry, models));
+      if (isKnown) return unknown(name, [bare]);
+      const hosted = hostedAs(bare, registry, prices);
+      return unknown(name, [...nearestTo(bare, registry, models), ...hosted].slice(0, maxNearest));
     },
   };
 }
@@ -64,6 +69,20 @@ function ownersByModel(
 }
 
 /**
+ * Returns a full name for each vendor without models of its own that has this one, as far as its
+ * prices are known: callers of OpenRouter write `mistralai/…` without a vendor in front.
+ */
+function hostedAs(name: string, registry: Registry, prices: Pick<Prices, "rows">): string[] {
+  if (!name.includes("/")) return [];
+  const lower = name.toLowerCase();
+  const found = prices.rows("all").flatMap(({ label, model }) => {
+    const vendor = model.toLowerCase() === lower ? registry.find(label) : undefined;
+    return vendor && !vendor.ownsModels ? [`${vendor.aliases[0] ?? vendor.label}/${model}`] : [];
+  });
+  return [...new Set(found)];
+}
+
+/**
  * Removes what Google's clients and model list put in front of a name, and what a base URL with a
  * version too many leaves there.
  */
@@ -77,7 +96,7 @@ function withoutPath(name: string): string {
  */
 function nearestTo(name: string, registry: Registry, models: Iterable<string>): string[] {
   const slash = name.indexOf("/");
-  if (slash === -1) return nearestNames(name, models);
+  if (slash === -1) return suggestedNames(name, models);
   const vendors = registry.all.flatMap(({ label, aliases }) => [label, ...aliases]);
   const rest = shorten(name.slice(slash));
   // For a vendor without a model after it there is nothing to suggest.

@@ -85,6 +85,17 @@ Deno.test("a name that two vendors have as their own is refused with both", () =
   assert.equal(models.find("openai/gpt-5-mini")?.id, "vendor-b/gpt-5-mini");
 });
 
+Deno.test("a model that only hosts and resellers have is suggested with each of them", () => {
+  const models = setup(["openrouter/mistralai/large", "huggingface/mistralai/Large"]);
+  const { code, message } = models.refusal("mistralai/large");
+  assert.equal(code, "model_not_found");
+  assert.match(
+    message,
+    /Did you mean 'openrouter\/mistralai\/large' or 'huggingface\/mistralai\/Large'\? Use/,
+  );
+  assert.doesNotMatch(models.refusal("mistralai/larger").message, /Did you mean/);
+});
+
 const unknown: [string, RegExp][] = [
   ["gpt5-mini", /Did you mean 'gpt-5-mini'/],
   ["claude-sonet-4-6", /Did you mean 'claude-sonnet-4-6'/],

@@ -82,8 +82,13 @@ const wrong: [string, unknown, RegExp][] = [
   ],
   [
     "an unknown field",
+    [{ ...row, region: "canary" }],
+    /^\[0\]\.region: unknown field, expected one of label, /,
+  ],
+  [
+    "a key in place of its variable",
     [{ ...row, api_key: "canary" }],
-    /^\[0\]\.api_key: unknown field, expected one of label, /,
+    /^\[0\]\.api_key: unknown field\. Did you mean 'api_key_env'\?$/,
   ],
   [
     "an unknown dialect to translate to",
