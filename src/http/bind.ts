@@ -384,7 +384,7 @@ async function authorizeAdministrator(
   throw new Fault("permission_denied", {
     message: isNamed
       ? "Only keys of the first account may administer the service; this API key is another account's."
-      : `The scopes of this API key don't name '${adminScope}', which this endpoint needs; a key without scopes doesn't have it.`,
+      : `The scopes of this API key don't name '${adminScope}', which a key without scopes doesn't include. 'admin key create --scope ${adminScope}' makes one that does.`,
   });
 }
 

@@ -24,7 +24,7 @@ type MethodsByPath = ReadonlyMap<string, ReadonlySet<string>>;
  * /chat/v1/chat/completions?`), or empty if nothing is close. It tries, in this order: the path
  * with another HTTP method; with a version added, or below `/chat/v1` or `/api/v1`, where
  * `/completions` is `/chat/completions`; on the paths of vendors that have it (images, speech); with a
- * typo corrected. A path that ends with a model's method
+ * typo corrected; what to do without files and batches. A path that ends with a model's method
  * (`:generateContent`) keeps its model.
  */
 export function createNearestEndpoint(families: readonly VendorFamily[]): NearestEndpoint {
@@ -49,7 +49,7 @@ export function createNearestEndpoint(families: readonly VendorFamily[]): Neares
     }
     const candidates = moved.length > 0 ? moved : misspelt(existing.exact, asked);
     const found = candidates.find(({ methods }) => methods.has(method)) ?? candidates[0];
-    if (found === undefined) return "";
+    if (found === undefined) return lacking(asked);
     const shown = `${found.methods.has(method) ? method : [...found.methods][0]} ${found.path}`;
     const family = familyOf.get(asked.split("/", 2)[1] ?? "");
     const isElsewhere = family && !familyOf.has(found.path.split("/", 2)[1] ?? "");
@@ -59,6 +59,16 @@ export function createNearestEndpoint(families: readonly VendorFamily[]): Neares
       }; for its models use ${shown}.`
       : ` Did you mean ${shown}?`;
   };
+}
+
+/** Says what to do where vendors have endpoints for files and batches, and the service has none. */
+function lacking(path: string): string {
+  if (/\/batches(?:\/|$)|:batch\w+$/.test(path)) {
+    return " The service has no batches: send each request as a call.";
+  }
+  return /\/(?:files|uploads)(?:\/|$)/.test(path)
+    ? " The service stores no files: send their content within a call."
+    : "";
 }
 
 interface Candidate {

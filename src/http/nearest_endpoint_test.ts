@@ -66,6 +66,32 @@ const cases: [string, string, string][] = [
   ["POST", "/xai/images/edits", " Did you mean POST /xai/v1/images/edits?"],
   ["POST", "/google/v1/models/a:nothingLikeIt", ""],
   ["POST", `/google/v1/models/${"x".repeat(5000)}:generateContnt`, ""],
+  ...[
+    "/v1/batches",
+    "/chat/v1/batches/b-1/cancel",
+    "/openai/v1/batches",
+    "/v1/messages/batches",
+    "/chat/v1beta/models/gemini-2.5-flash:batchGenerateContent",
+  ].map((path) =>
+    ["POST", path, " The service has no batches: send each request as a call."] as [
+      string,
+      string,
+      string,
+    ]
+  ),
+  ...[
+    "/v1/files",
+    "/chat/v1/files/file-1/content",
+    "/chat/upload/v1beta/files",
+    "/openai/v1/uploads",
+  ]
+    .map((path) =>
+      ["POST", path, " The service stores no files: send their content within a call."] as [
+        string,
+        string,
+        string,
+      ]
+    ),
   ["GET", "/nothing/like/it", ""],
   // Three letters of twelve, but of one word.
   ["POST", "/chat/v1/videos", ""],

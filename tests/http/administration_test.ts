@@ -92,7 +92,7 @@ for (const [name, { call, answer, notes = [], wrong = [] }] of Object.entries<Ro
     await t.step("a key that doesn't name the scope, and another account's key", async () => {
       for (
         const [key, why] of [
-          [keys.all, /don't name 'admin'/],
+          [keys.all, /don't name 'admin'.*key create --scope admin/],
           [keys.other, /does not have the scope 'admin'/],
           [keys.theirs, /Only keys of the first account/],
         ] as const

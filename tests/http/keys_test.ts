@@ -258,6 +258,17 @@ Deno.test("a refusal of x-goog-api-key tells where it is taken", async () => {
   }
 });
 
+Deno.test("a preflight that no CORS_ORIGINS allows is refused with the setting's name", async () => {
+  const answer = await fetch(`${service().baseUrl}/chat/v1/chat/completions`, {
+    method: "OPTIONS",
+    headers: { origin: "https://app.example", "access-control-request-method": "POST" },
+  });
+  assert.equal(answer.status, 401);
+  const { error } = await answer.json();
+  assert.equal(error.code, "missing_api_key");
+  assert.match(error.message, /^Browsers may call from the origins in CORS_ORIGINS/);
+});
+
 Deno.test("the caller's X-Request-ID is echoed, one that can't be a header value is replaced", async () => {
   const echoed = await service().fetch("/api/v1/status", { headers: { "x-request-id": "mine-1" } });
   assert.equal(echoed.headers.get("x-request-id"), "mine-1");

@@ -72,6 +72,9 @@ export function requireKey(authenticate: Authenticate): MiddlewareHandler<Env> {
 const googleKeyElsewhere =
   "x-goog-api-key: this header is taken only on generate paths and /v1/models. Elsewhere send 'Authorization: Bearer <API_KEY>'.";
 
+const originNotAllowed =
+  "Browsers may call from the origins in CORS_ORIGINS, which the operator sets. Other requests need 'Authorization: Bearer <API_KEY>'.";
+
 /** Mostly a vendor's key that was left in a client, or a key that was not copied whole. */
 const notOurs =
   "Invalid API key. A key of this service starts with 'dmt_' and has 53 characters; a vendor's key may follow it after a semicolon.";
@@ -83,6 +86,10 @@ function credentialOf(header: (name: string) => string | undefined, googleAllowe
     xGoogApiKey: header("x-goog-api-key"),
   }, { googleAllowed });
   if (credential.kind === "missing") {
+    // Browsers ask without a key. From the origins in CORS_ORIGINS they have been answered before.
+    if (header("access-control-request-method") !== undefined) {
+      throw new Fault("missing_api_key", { message: originNotAllowed });
+    }
     // Google's clients send no other header, to endpoints that the service doesn't have as well.
     const isElsewhere = !googleAllowed && header("x-goog-api-key") !== undefined;
     throw new Fault("missing_api_key", isElsewhere ? { message: googleKeyElsewhere } : {});
