@@ -86,7 +86,7 @@ const wrong: [string, unknown, RegExp][] = [
     /^\[0\]\.region: unknown field, expected one of label, /,
   ],
   [
-    "a key in place of its variable",
+    "a field for the key itself",
     [{ ...row, api_key: "canary" }],
     /^\[0\]\.api_key: unknown field\. Did you mean 'api_key_env'\?$/,
   ],
