@@ -152,7 +152,7 @@ export class Meter implements CallMeter {
       (this.#media ??= new Map()).set(event.block, { media, mimeType, chars: 0 });
     } else if (event.type === "usage") {
       // Reports are cumulative: the last one wins, and they are never added.
-      this.#usage = event.usage;
+      this.#usage = withEarlierCount(event.usage, this.#usage);
       this.#isUsageEarly = event.isEarly === true;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
@@ -207,10 +207,11 @@ export class Meter implements CallMeter {
     // The usage in a whole answer counts even if the rest can't be read.
     const hasEnded = this.#finish !== undefined || this.#isUnread;
     const reported = hasEnded && !this.#isUsageEarly ? this.#usage : undefined;
-    const usage = reported ?? this.#estimated(terms);
-    const counted = { usage, basis: reported ? "reported" : "estimated" } as const;
-    const pictures = this.#mediaIn("image").length;
     const hasCost = reported?.vendorCostUsd !== undefined && terms.vendorCostBelieved === true;
+    const { usage, isEstimate } = this.#completed(reported, terms);
+    const basis = isEstimate && !hasCost ? "estimated" : "reported";
+    const counted = { usage, basis } as const;
+    const pictures = this.#mediaIn("image").length;
     if (pictures === 0 || hasCost) return counted;
     const { drawingModel } = terms;
     if (!drawingModel) {
@@ -233,6 +234,20 @@ export class Meter implements CallMeter {
     };
   }
 
+  /** Estimates what the last report leaves out; its own count stays, also a 0. */
+  #completed(
+    reported: Usage | undefined,
+    terms: EstimateTerms,
+  ): { usage: Usage; isEstimate: boolean } {
+    if (!reported) return { usage: this.#estimated(terms), isEstimate: true };
+    const { unreported, input, output, reasoning = 0 } = reported;
+    if (!unreported) return { usage: reported, isEstimate: false };
+    const estimate = this.#estimated(terms);
+    if (unreported === "input") return { usage: { ...estimate, output }, isEstimate: true };
+    // An answer without words has no other output to report.
+    return { usage: { ...estimate, input }, isEstimate: estimate.output > reasoning };
+  }
+
   /** Counts as the images' all output beside reasoning and words. */
   #withImageShare(usage: Usage): { usage: Usage; basis: BillingBasis } {
     const others = (usage.reasoning ?? 0) + this.#writtenTokens(this.#parts());
@@ -243,19 +258,21 @@ export class Meter implements CallMeter {
   /** A report in the middle of a stream may lag behind what was sent: the larger count is taken. */
   #estimated(terms: EstimateTerms): Usage {
     const parts = this.#parts();
-    const reported = this.#usage;
+    const { unreported, ...reported } = this.#usage ?? { input: 0, output: 0 };
+    const hasPrompt = reported.input > 0 && unreported !== "input";
     const unread = Array<MediaBlock>(this.#unreadMedia).fill(unreadPicture);
     const image = tokensOf(terms.drawingModel ? unread : [...unread, ...this.#mediaIn("image")]);
     const audio = tokensOf(this.#mediaIn("audio"));
     const work = parts.flatMap((part) => part.kind === "vendor" ? [part.value] : []);
     const hosted = work.length > 0 ? terms.countHosted?.(work) ?? {} : {};
-    const written = this.#writtenTokens(parts) + hiddenTokens(parts) + image + audio +
+    const written = this.#writtenTokens(parts) + hiddenTokens(parts, reported.reasoning) + image +
+      audio +
       (hosted.writtenTokens ?? 0);
     const most = terms.maxOutputTokens ?? Infinity;
     const usage: Usage = {
       ...reported,
-      ...(reported?.input ? { input: reported.input } : terms.promptUsage()),
-      output: Math.max(reported?.output ?? 0, Math.min(written, most)),
+      ...(hasPrompt ? {} : promptBeyond(reported.input, terms)),
+      output: Math.max(reported.output, Math.min(written, most)),
     };
     atLeast(usage, "imageOutput", Math.min(image, usage.output));
     atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));
@@ -263,7 +280,9 @@ export class Meter implements CallMeter {
     if (tier !== undefined) usage.serviceTier = tier;
     for (const name of hostedNames) atLeast(usage, name, hosted[name] ?? 0);
     // A report that came after the results has them.
-    if (!reported || this.#isUsageEarly) usage.input += hosted.resultTokens ?? 0;
+    if (!this.#usage || this.#isUsageEarly || unreported === "input") {
+      usage.input += hosted.resultTokens ?? 0;
+    }
     return usage;
   }
 
@@ -293,12 +312,33 @@ export class Meter implements CallMeter {
   }
 }
 
-/** Tokens of sealed reasoning, of which a summary is shown or nothing, beyond what is shown. */
-function hiddenTokens(parts: readonly AnswerPart[]): number {
-  return parts.reduce((sum, part) => {
+/**
+ * Tokens of reasoning, of which a summary is shown or nothing, beyond what is shown: those that are
+ * reported, else by its sealed form.
+ */
+function hiddenTokens(parts: readonly AnswerPart[], reported: number | undefined): number {
+  const shown = (part: AnswerPart) => estimateTokens(part.text);
+  const thoughts = parts.filter(({ kind }) => kind === "reasoning");
+  if (reported !== undefined) {
+    return Math.max(0, reported - thoughts.reduce((sum, part) => sum + shown(part), 0));
+  }
+  return thoughts.reduce((sum, part) => {
     if (part.kind !== "reasoning" || !part.opaque) return sum;
-    return sum + Math.max(0, sealedReasoningTokens(part.opaque) - estimateTokens(part.text));
+    return sum + Math.max(0, sealedReasoningTokens(part.opaque) - shown(part));
   }, 0);
+}
+
+/** The prompt as counted, which has at least the tokens that the vendor names. */
+function promptBeyond(named: number, { promptUsage }: EstimateTerms): PromptUsage {
+  const prompt = promptUsage();
+  return { ...prompt, input: Math.max(prompt.input, named) };
+}
+
+/** A count that a later report leaves out is at least the earlier one's. */
+function withEarlierCount(usage: Usage, earlier: Usage | undefined): Usage {
+  const { unreported } = usage;
+  if (!unreported || !earlier) return usage;
+  return { ...usage, [unreported]: Math.max(usage[unreported], earlier[unreported]) };
 }
 
 interface MediaBlock {

@@ -59,5 +59,5 @@ export function pricedUsageText(usage: Usage): string {
     model,
     usage: { ...usage, raw: undefined },
   }));
-  return JSON.stringify({ ...usage, raw: undefined, otherModels });
+  return JSON.stringify({ ...usage, raw: undefined, unreported: undefined, otherModels });
 }

@@ -62,6 +62,8 @@ export interface Usage {
    * (advisors, fallbacks) or, without `model`, by itself (compaction).
    */
   otherModels?: readonly { model?: string; usage: Usage }[];
+  /** The total that the vendor left out of a report: what it has is the least that it can be. */
+  unreported?: "input" | "output";
   /** The vendor's own usage object, for the record. */
   raw?: unknown;
 }

@@ -1,20 +1,41 @@
 import type { Usage } from "../../shared/usage.ts";
 import type { DialectQuirks } from "./dialect.ts";
+import { optionalField } from "./fields.ts";
 import { count, isRecord, type JsonRecord, miscounts } from "./json.ts";
 
 /**
- * Returns the tokens that a usage object reports under these two names; an absent one is 0.
- * Undefined if both are absent, or one isn't a count.
+ * Returns the tokens that a usage object reports under these two names. An absent one follows from
+ * `total_tokens`, or else is 0 and named as unreported. Undefined if both are absent, or one isn't a
+ * count.
  */
 export function reportedTokens(
   raw: unknown,
   inputName: string,
   outputName: string,
-): { raw: JsonRecord; input: number; output: number } | undefined {
+): { raw: JsonRecord } & Totals | undefined {
   if (!isRecord(raw) || miscounts(raw, inputName, outputName)) return undefined;
   const [input, output] = [count(raw[inputName]), count(raw[outputName])];
   if (input === undefined && output === undefined) return undefined;
-  return { raw, input: input ?? 0, output: output ?? 0 };
+  return { raw, ...totalsOf(input, output, count(raw.total_tokens)) };
+}
+
+type Totals = Pick<Usage, "input" | "output" | "unreported">;
+
+/** Returns both totals, one of which may follow from their sum. */
+export function totalsOf(
+  input: number | undefined,
+  output: number | undefined,
+  sum: number | undefined,
+): Totals {
+  if (input !== undefined && output !== undefined) return { input, output };
+  const other = (sum ?? 0) - (input ?? output ?? 0);
+  // Some sums count only what is reported.
+  if (other > 0) return { input: input ?? other, output: output ?? other };
+  return {
+    input: input ?? 0,
+    output: output ?? 0,
+    unreported: input === undefined ? "input" : "output",
+  };
 }
 
 /**
@@ -33,16 +54,17 @@ export function reportsTrustedCost(
  * (`additiveReasoning`); it is added unless their total shows that the output includes it.
  */
 export function wholeTokens(
-  { input, output }: { input: number; output: number },
+  { input, output, unreported }: Totals,
   { cacheRead = 0, reasoning = 0, total }: Readonly<
     Record<"cacheRead" | "reasoning" | "total", number | undefined>
   >,
   quirks: DialectQuirks,
-): { input: number; output: number } {
+): Totals {
   const isBeside = quirks.additiveReasoning === true && total !== input + output;
   return {
     input: cacheRead > input ? input + cacheRead : input,
     output: isBeside ? output + reasoning : output,
+    ...optionalField("unreported", unreported),
   };
 }
 

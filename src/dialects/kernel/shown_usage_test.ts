@@ -30,4 +30,11 @@ Deno.test("estimated usage counts words and arguments, not media, streamed as wh
   streamed.listen(reported);
   assert.deepEqual(streamed.final, reported.usage);
   assert.deepEqual(shownUsage(foldEvents([...events, reported]), 7), streamed.final);
+  for (const unreported of ["input", "output"] as const) {
+    const half = { input: 9, output: 3, [unreported]: 0 };
+    const event = { type: "usage", usage: { ...half, unreported } } as const;
+    streamed.listen(event);
+    assert.deepEqual(streamed.final, { ...half, [unreported]: unreported === "input" ? 7 : 2 });
+    assert.deepEqual(shownUsage(foldEvents([...events, event]), 7), streamed.final);
+  }
 });

@@ -108,9 +108,25 @@ const rows: Row[] = [
     read: { input: 9, output: 1, cacheRead: 8 },
   },
   {
-    name: "only one of the totals",
-    raw: { completion_tokens: 4 },
-    read: { input: 0, output: 4 },
+    name: "only one of the totals: the other one is named",
+    raw: { completion_tokens: 4, total_tokens: 4 },
+    read: { input: 0, output: 4, unreported: "input" },
+  },
+  {
+    name: "a total that is null, beside reasoning",
+    raw: { prompt_tokens: 4, completion_tokens: null, ...details(0, 7) },
+    read: { input: 4, output: 0, cacheRead: 0, reasoning: 7, unreported: "output" },
+  },
+  {
+    name: "a total that follows from the sum, reasoning included",
+    raw: { prompt_tokens: 36, completion_tokens: null, total_tokens: 736, ...details(0, 690) },
+    additive: true,
+    read: { input: 36, output: 700, cacheRead: 0, reasoning: 690 },
+  },
+  {
+    name: "a prompt that follows from the sum",
+    raw: { completion_tokens: 4, total_tokens: 10 },
+    read: { input: 6, output: 4 },
   },
   {
     name: "the aggregator's cost, exactly",

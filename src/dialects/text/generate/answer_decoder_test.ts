@@ -34,10 +34,16 @@ Deno.test("thoughts count beside the visible output; absent is not zero (69, 70)
   const raw = { promptTokenCount: 20, candidatesTokenCount: 151, thoughtsTokenCount: 382 };
   assert.deepEqual(usage(raw), { input: 20, output: 533, reasoning: 382, raw });
   const prompt = { promptTokenCount: 20, toolUsePromptTokenCount: 5, cachedContentTokenCount: 0 };
-  assert.deepEqual(usage(prompt), { input: 25, output: 0, cacheRead: 0, raw: prompt });
+  const unreported = "output";
+  assert.deepEqual(usage(prompt), { input: 25, output: 0, cacheRead: 0, unreported, raw: prompt });
+  const sum = { ...prompt, thoughtsTokenCount: 7, totalTokenCount: 40 };
+  assert.deepEqual(usage(sum), { input: 25, output: 15, cacheRead: 0, reasoning: 7, raw: sum });
+  const thoughts = { thoughtsTokenCount: 7, totalTokenCount: 10 };
+  assert.deepEqual(usage(thoughts), { input: 3, output: 7, reasoning: 7, raw: thoughts });
   assert.equal(usage({ trafficType: "ON_DEMAND" }), undefined);
   const cached = { candidatesTokenCount: 1, cachedContentTokenCount: 9 };
-  assert.deepEqual(usage(cached), { input: 9, output: 1, cacheRead: 9, raw: cached });
+  const read = { input: 9, output: 1, cacheRead: 9, unreported: "input", raw: cached };
+  assert.deepEqual(usage(cached), read);
 });
 
 Deno.test("audio and image tokens are distinguished", () => {

@@ -1,7 +1,7 @@
 import type { Usage } from "../../../shared/usage.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
-import { sumOfKnown } from "../../kernel/reported_tokens.ts";
+import { sumOfKnown, totalsOf } from "../../kernel/reported_tokens.ts";
 
 /**
  * Reads `usageMetadata`; undefined when it holds no numbers. Thinking tokens are reported
@@ -12,7 +12,7 @@ export function readUsage(
   raw: unknown,
   hosted: Pick<Usage, "webSearches" | "mapsQueries"> = {},
 ): Usage | undefined {
-  if (!isRecord(raw) || miscounts(raw, ...totals)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, ...totalNames)) return undefined;
   const prompt = count(raw.promptTokenCount);
   const candidates = count(raw.candidatesTokenCount);
   const thoughts = count(raw.thoughtsTokenCount);
@@ -24,10 +24,15 @@ export function readUsage(
     );
   const tier = asString(raw.serviceTier) ?? trafficTier(raw.trafficType);
   const cacheRead = count(raw.cachedContentTokenCount);
+  const found = count(raw.toolUsePromptTokenCount) ?? 0;
+  const total = count(raw.totalTokenCount) ?? 0;
+  const visible = candidates ?? (prompt === undefined ? 0 : undefined);
+  const totals = totalsOf(prompt, visible, total - found - (thoughts ?? 0));
   return {
+    ...totals,
     // A prompt that isn't reported has at least its cached tokens.
-    input: Math.max((prompt ?? 0) + (count(raw.toolUsePromptTokenCount) ?? 0), cacheRead ?? 0),
-    output: (candidates ?? 0) + (thoughts ?? 0),
+    input: Math.max(totals.input + found, cacheRead ?? 0),
+    output: totals.output + (thoughts ?? 0),
     ...optionalField("cacheRead", cacheRead),
     ...optionalField("audioInput", input("AUDIO")),
     ...optionalField("cachedAudioInput", modality(raw.cacheTokensDetails, "AUDIO")),
@@ -46,7 +51,7 @@ function trafficTier(type: unknown): string | undefined {
   return /^ON_DEMAND_([A-Z]{1,20})$/.exec(asString(type) ?? "")?.[1]?.toLowerCase();
 }
 
-const totals = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"] as const;
+const totalNames = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"] as const;
 
 /** Writes usage as `usageMetadata`; totals are recomputed. */
 export function writeUsage(usage: Usage): Record<string, unknown> {

@@ -138,6 +138,21 @@ Deno.test("usage is cumulative: later totals overwrite earlier ones, null doesn'
   assert.equal(answer.usage?.cacheRead, 9);
 });
 
+Deno.test("output tokens from before the answer don't count it where its end has none", () => {
+  const begun = { ...started.message, usage: { input_tokens: 3, output_tokens: 1 } };
+  const words = block(0, { type: "text", text: "" }, text("x"));
+  for (const usage of [{ output_tokens: null }, {}, { input_tokens: 3 }]) {
+    const { answer } = decode([
+      { ...started, message: begun },
+      ...words,
+      ended("end_turn", usage),
+      stopped,
+    ]);
+    assert.equal(answer.usage?.unreported, "output");
+    assert.equal(answer.usage?.output, 0);
+  }
+});
+
 Deno.test("stop reasons are unified; the stop sequence is reported, and not part of the text", () => {
   const cases: [string, string][] = [
     ["end_turn", "stop"],

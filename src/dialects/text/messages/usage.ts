@@ -1,5 +1,6 @@
 import type { Usage } from "../../../shared/usage.ts";
 import { defined } from "../../../base/defined.ts";
+import { optionalField } from "../../kernel/fields.ts";
 import {
   asRecord,
   asString,
@@ -36,6 +37,7 @@ export function readUsage(usage: unknown): Usage | undefined {
   });
   return {
     ...tokens,
+    ...optionalField("unreported", reported.unreported),
     ...defined({
       reasoning: count(details.thinking_tokens),
       webSearches: count(tools.web_search_requests),
@@ -51,6 +53,14 @@ export function readUsage(usage: unknown): Usage | undefined {
 /** Returns the region; undefined if the model may run anywhere. */
 function regionOf(geo: unknown): string | undefined {
   return geo === "global" || geo === "not_available" ? undefined : asString(geo);
+}
+
+/**
+ * Returns a report from before the answer without its output tokens, which don't count the answer.
+ */
+export function promptReport(early: unknown): JsonRecord {
+  const { output_tokens: _, ...prompt } = asRecord(early);
+  return prompt;
 }
 
 /** Merges a later report into an earlier one. Both are totals so far; null means "as before". */

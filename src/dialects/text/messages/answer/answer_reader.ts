@@ -4,7 +4,7 @@ import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/j
 import { OwnMembers } from "../../../kernel/own_fields.ts";
 import { BlockReader } from "./block_reader.ts";
 import { readFinishReason } from "../finish_reason.ts";
-import { laterUsage, readUsage } from "../usage.ts";
+import { laterUsage, promptReport, readUsage } from "../usage.ts";
 
 /** State common to streamed and whole answers: the start, the usage so far, the single finish. */
 export class AnswerReader {
@@ -18,6 +18,7 @@ export class AnswerReader {
   #id: string | undefined;
   #started = false;
   #usage: unknown;
+  #isUsageEarly = false;
 
   get started(): boolean {
     return this.#started;
@@ -53,7 +54,9 @@ export class AnswerReader {
 
   usage(raw: unknown, events: CanonicalEvent[], isEarly = false): void {
     if (!isRecord(raw)) return;
-    this.#usage = laterUsage(this.#usage, raw);
+    const earlier = this.#isUsageEarly ? promptReport(this.#usage) : this.#usage;
+    this.#usage = laterUsage(earlier, raw);
+    this.#isUsageEarly = isEarly;
     const usage = readUsage(this.#usage);
     if (usage) events.push({ type: "usage", usage, ...(isEarly ? { isEarly } : {}) });
   }

@@ -1,0 +1,87 @@
+import assert from "@std/assert";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import type { Usage } from "../shared/usage.ts";
+import { Meter } from "./meter.ts";
+
+const said: CanonicalEvent[] = [
+  { type: "start", id: "c", model: "m", created: 1 },
+  { type: "block-start", choice: 0, block: 0, content: { kind: "text" } },
+  { type: "block-delta", choice: 0, block: 0, text: "twelve chars" }, // 3 tokens by estimate
+];
+const finish: CanonicalEvent = { type: "finish", choice: 0, reason: "stop", raw: "stop" };
+const report = (usage: Usage): CanonicalEvent => ({ type: "usage", usage });
+
+/** The usage and basis of an answer to a prompt of 100 tokens. */
+function bill(events: readonly CanonicalEvent[], vendorCostBelieved = false) {
+  const meter = new Meter(1000, () => 0);
+  meter.listen(events);
+  const { usage, basis, costNanos } = meter.bill({
+    ...{ status: "completed", mode: "managed", boundNanos: null, price: undefined },
+    ...{ priceOf: () => undefined, vendorCostBelieved, promptUsage: () => ({ input: 100 }) },
+  });
+  return { usage, basis, costNanos };
+}
+
+const rows: [name: string, reported: Usage, input: number, output: number][] = [
+  ["output: the words", { input: 50, output: 0, unreported: "output" }, 50, 3],
+  ["input: the prompt", { input: 0, output: 10, unreported: "input" }, 100, 10],
+  ["output beside a prompt of 0", { input: 0, output: 0, unreported: "output" }, 0, 3],
+  ["input beside an output of 0", { input: 0, output: 0, unreported: "input" }, 100, 0],
+  ["output beside thoughts", { input: 5, output: 9, reasoning: 9, unreported: "output" }, 5, 12],
+  [
+    "input beside its cache",
+    { input: 400, cacheRead: 400, output: 1, unreported: "input" },
+    400,
+    1,
+  ],
+];
+
+for (const [name, reported, input, output] of rows) {
+  Deno.test(`unreported tokens are estimated: ${name}`, () => {
+    const { unreported: _, ...named } = reported;
+    const { usage, basis } = bill([...said, finish, report(reported)]);
+    assert.deepEqual([usage, basis], [{ ...named, input, output }, "estimated"]);
+  });
+}
+
+Deno.test("an answer without words has no output to report, beside its thoughts", () => {
+  for (const reported of [{ input: 50, output: 0 }, { input: 50, output: 9, reasoning: 9 }]) {
+    const { usage, basis } = bill([
+      said[0]!,
+      finish,
+      report({ ...reported, unreported: "output" }),
+    ]);
+    assert.deepEqual([usage, basis], [reported, "reported"]);
+  }
+});
+
+Deno.test("a count that a stream's last report leaves out is at least an earlier one's", () => {
+  const last = report({ input: 50, output: 0, unreported: "output" });
+  for (const [earlier, output] of [[7, 7], [1, 3]] as const) {
+    const { usage, basis } = bill([...said, report({ input: 50, output: earlier }), finish, last]);
+    assert.deepEqual([usage, basis], [{ input: 50, output }, "estimated"]);
+  }
+});
+
+Deno.test("a cost that the vendor reports needs no tokens", () => {
+  const cost = { vendorCostUsd: "0.000123456789" };
+  const { usage, ...billed } = bill(
+    [...said, finish, report({ input: 50, output: 0, ...cost, unreported: "output" })],
+    true,
+  );
+  assert.deepEqual(usage, { input: 50, output: 3, ...cost });
+  assert.deepEqual(billed, { basis: "vendor_cost", costNanos: 123_457n });
+});
+
+Deno.test("a cut stream costs its reported thoughts and its words", () => {
+  const usage = (reported: Usage) => {
+    const meter = new Meter(1000, () => 0);
+    meter.listen([...said, report(reported)]);
+    return meter.counted({ promptUsage: () => ({ input: 100 }) })?.usage;
+  };
+  assert.deepEqual(usage({ input: 50, output: 10, reasoning: 9 }), {
+    input: 50,
+    output: 12,
+    reasoning: 9,
+  });
+});
