@@ -11,25 +11,29 @@ const span = 90 * day;
 /** Milliseconds between two of a million calls. */
 export const step = span / total;
 
-export function timeOf(n: number, rows = total): number {
-  return end - span + Math.floor(n * span / rows);
+export function timeOf(n: number, rows = total, until = end): number {
+  return until - span + Math.floor(n * span / rows);
 }
 
 /** Returns the id that `fill` gives the n-th call. */
-export function idOf(n: number, rows = total): string {
+export function idOf(n: number, rows = total, until = end): string {
   const digest = createHash("md5").update(String(n)).digest("hex");
-  return `${timeOf(n, rows).toString(16).padStart(12, "0")}-${digest}`;
+  return `${timeOf(n, rows, until).toString(16).padStart(12, "0")}-${digest}`;
 }
 
-/** Inserts calls of two accounts, by default a million, over the 90 days before `end`. */
-export async function fill(database: FilledDatabase, rows = total): Promise<void> {
-  for (let at = end - span; at <= end; at += day) {
+/** Inserts calls of two accounts, by default a million, over the 90 days before `until`. */
+export async function fill(
+  database: FilledDatabase,
+  rows = total,
+  until = end,
+): Promise<void> {
+  for (let at = until - span; at <= until; at += day) {
     await database.query("select open_month($1)", [new Date(at)]);
   }
   const portion = 100_000;
   for (let from = 0; from < rows; from += portion) {
     const last = Math.min(rows, from + portion) - 1;
-    await database.query(fillSql, [from, last, new Date(end - span), span / rows]);
+    await database.query(fillSql, [from, last, new Date(until - span), span / rows]);
   }
   // A database server does so by itself sooner or later; the embedded one never does.
   if (database.kind === "postgres") await database.query("analyze", []);

@@ -76,16 +76,16 @@ async function callerOf(world: DashboardWorld): Promise<() => Promise<void>> {
 }
 
 /** Fills the first account with calls, and outcomes, charges, refusals, deletions in proportion. */
-export async function fillAccount(database: Database, calls = total): Promise<void> {
+export async function fillAccount(database: Database, calls = total, until = end): Promise<void> {
   const limits = { requestsPerMinute: 1_000_000, burst: 1_000_000 };
   await createAccounts(database).create({ name: "default", tier: "enterprise", ...limits });
-  await fill(database, calls);
-  for (const statement of beside(calls)) await database.query(statement, []);
+  await fill(database, calls, until);
+  for (const statement of beside(calls, sqlTime(until))) await database.query(statement, []);
 }
 
-const until = `timestamptz '${new Date(end).toISOString()}'`;
+const sqlTime = (at: number) => `timestamptz '${new Date(at).toISOString()}'`;
 
-const beside = (calls: number) => [
+const beside = (calls: number, until: string) => [
   `insert into cohort_outcomes (account_id, cohort_id, type, label, value_nanos, api_key_id,
      request_id, request_hash, created_at)
    select 1, 'cohort ' || n % 50, case when n % 2 = 0 then 'orders' else 'revenue' end, null,

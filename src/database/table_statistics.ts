@@ -40,7 +40,7 @@ export async function refreshStatistics(database: Database): Promise<void> {
        left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
      where c.relkind = 'r' and coalesce(p.relname, c.relname) = any($1::text[])
        and c.relnamespace = 'public'::regnamespace
-       and pg_relation_size(c.oid) / current_setting('block_size')::int > c.relpages * 1.2 + 64`,
+       and pg_relation_size(c.oid) / current_setting('block_size')::int > c.relpages * 1.2`,
     [Object.keys(columns)],
   );
   for (const { name, kind } of grown) {
