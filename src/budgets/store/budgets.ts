@@ -1,6 +1,7 @@
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import { createTurns } from "../../database/turns.ts";
 import {
   type Budget,
   type BudgetChange,
@@ -350,34 +351,21 @@ async function lowerNotified(tx: Queryable, budget: Budget, now: Date): Promise<
 /** How many budgets one look checks: there may be ten thousand of each account. */
 const budgetsAtOnce = 2_000;
 
-/**
- * Builds the function that returns the id after which a look's budgets begin. If there are more than
- * a look checks, the next one goes on from there, and then begins again.
- */
-function createTurns(database: Queryable, atOnce: number): () => Promise<string> {
-  let after = "";
-  return async () => {
-    const from = after;
-    const [last] = await database.query(
-      "select id from budgets where id > $1 order by id offset $2 limit 1",
-      [from, atOnce - 1],
-    );
-    after = String(last?.id ?? "");
-    return from;
-  };
+/** A period whose budget has reached a percentage. */
+export interface ReachedPeriod extends BudgetPeriod {
+  readonly accountId: number;
 }
 
 /**
- * Builds the function that lists the periods of these accounts' budgets that have reached
- * percentages not claimed yet, of so many budgets at a time.
+ * Builds the function that lists the periods of budgets that have reached percentages not
+ * claimed yet, of so many budgets at a time.
  */
 export function createReachedCheck(
   database: Queryable,
   atOnce = budgetsAtOnce,
-): (now: Date, accountIds: readonly number[]) => Promise<BudgetPeriod[]> {
-  const nextTurn = createTurns(database, atOnce);
-  return async (now, accountIds) =>
-    await findReached(database, { now, accountIds, from: await nextTurn(), atOnce });
+): (now: Date) => Promise<ReachedPeriod[]> {
+  const nextTurn = createTurns(database, "budgets", atOnce);
+  return async (now) => await findReached(database, { now, from: await nextTurn(), atOnce });
 }
 
 /**
@@ -388,7 +376,7 @@ export function createFullestCheck(
   database: Queryable,
   atOnce = budgetsAtOnce,
 ): BudgetStore["fullest"] {
-  const nextTurn = createTurns(database, atOnce);
+  const nextTurn = createTurns(database, "budgets", atOnce);
   let ids: readonly string[] = [];
   return async (now, limit) => {
     const among = { ids, from: await nextTurn(), count: atOnce };
@@ -404,32 +392,28 @@ export function createFullestCheck(
 
 async function findReached(
   database: Queryable,
-  { now, accountIds, from, atOnce }: {
-    now: Date;
-    accountIds: readonly number[];
-    from: string;
-    atOnce: number;
-  },
-): Promise<BudgetPeriod[]> {
+  { now, from, atOnce }: { now: Date; from: string; atOnce: number },
+): Promise<ReachedPeriod[]> {
   const before = new Date(now.getTime() - endedMs);
   const starts = (per: BudgetSpan) => [periodStart(per, now), periodStart(per, before)];
   const rows = await database.query(
     `select ${columns}, b.id as budget_id, p.starts_at, p.spent_nanos, p.notified_percent
-     from (select * from budgets where id > $4 order by id limit $5) as b
+     from (select * from budgets where id > $3 order by id limit $4) as b
      cross join lateral (
        select * from budget_periods p
        where p.budget_id = b.id and p.spent_nanos > 0 and p.notified_percent < 100
-         and p.starts_at = any(case b.per when 'day' then $2::timestamptz[]
-           else $3::timestamptz[] end)
+         and p.starts_at = any(case b.per when 'day' then $1::timestamptz[]
+           else $2::timestamptz[] end)
          and p.spent_nanos * 100::numeric >= least(b.limit_nanos, b.raised_nanos) * 80::numeric
        offset 0
      ) as p
-     where b.account_id = any($1::bigint[]) and b.removed_at is null
+     where b.removed_at is null
      order by p.budget_id, p.starts_at`,
-    [accountIds, starts("day"), starts("month"), from, atOnce],
+    [starts("day"), starts("month"), from, atOnce],
     { forceCustomPlan: true },
   );
-  return rows.filter((row) => reachedOf(row, readBudget(row), now).length > 0).map(readPeriod);
+  return rows.filter((row) => reachedOf(row, readBudget(row), now).length > 0)
+    .map((row) => ({ ...readPeriod(row), accountId: Number(row.account_id) }));
 }
 
 /** Claims the percentages that a budget's period has reached, each once. */

@@ -50,8 +50,10 @@ export async function readCreditLevels(
          select e.amount_nanos from ledger_entries e
          where e.account_id = b.account_id and e.kind = 'grant' order by e.id desc limit 1
        ), 0) as last_grant
-     from account_balances b where b.account_id = any($1::bigint[])`,
-    [accountIds],
+     from unnest($1::bigint[]) as wanted(id) cross join lateral (
+       select * from account_balances where account_id = wanted.id offset 0
+     ) as b`,
+    [[...new Set(accountIds)]],
   );
   return new Map(rows.map((row) => [Number(row.account_id), {
     balanceNanos: row.balance_nanos as bigint,

@@ -1,9 +1,14 @@
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Secret } from "../../base/secret.ts";
-import { claimReached, createReachedCheck } from "../../budgets/store/budgets.ts";
+import {
+  claimReached,
+  createReachedCheck,
+  type ReachedPeriod,
+} from "../../budgets/store/budgets.ts";
 import { readCreditLevels } from "../../credit/store/credit_history.ts";
 import type { Database, Queryable, SqlRow, Transaction } from "../../database/database.ts";
 import { pageByAccount } from "../../database/page_by_account.ts";
+import { createTurns } from "../../database/turns.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { SealedFor } from "../../keys/sealing.ts";
 import {
@@ -27,7 +32,11 @@ export function createWebhookStore(
   database: Database,
   { sealer, workerId }: { sealer: Sealer; workerId: string },
 ): WebhookStore {
-  const findReached = createReachedCheck(database);
+  const looks = {
+    database,
+    findReached: createReachedCheck(database),
+    nextTurn: createTurns(database, "webhooks", webhooksAtOnce),
+  };
   return {
     async add(id, hook, secret, audit) {
       const seal = await sealer.open();
@@ -82,7 +91,7 @@ export function createWebhookStore(
       return (await pageByAccount(database, { select, name: "id" }, ...asked)).map(readWebhook);
     },
     enqueue: (event, webhookId) => enqueueEvents(database, [event], webhookId),
-    note: (now, down) => note({ database, findReached }, now, down),
+    note: (now, down) => note(looks, now, down),
     ...createDeliveries(database, { sealer, workerId }),
   };
 }
@@ -106,10 +115,6 @@ async function write(
     [id, accountId, url, events, creditLowNanos, sealed, keyVersion, webhookLimits.perAccount],
   );
   return row;
-}
-
-function isWanted(type: WebhookEventType, events: readonly string[]): boolean {
-  return events.length === 0 || events.includes(type);
 }
 
 async function find(
@@ -144,20 +149,24 @@ function readWebhook(row: SqlRow): Webhook {
 /** How long an event waits for a row that another session has locked; then it is left for the next run. */
 const longestLockMs = 1_000;
 
+/** How many webhooks one look checks for changes of credit: each account may have some. */
+const webhooksAtOnce = 2_000;
+
+/** Whether a webhook subscribes to a type of events. */
+function wantsSql(type: WebhookEventType): string {
+  return `(events = '{}' or '${type}' = any(events))`;
+}
+
 async function note(
-  { database, findReached }: {
+  { database, findReached, nextTurn }: {
     database: Database;
     findReached: ReturnType<typeof createReachedCheck>;
+    nextTurn: () => Promise<string>;
   },
   now: Date,
   down: readonly string[],
 ): Promise<void> {
-  const rows = await database.query("select distinct account_id, events from webhooks", []);
-  if (rows.length === 0) return;
-  const wanting = (type: WebhookEventType) =>
-    rows.filter(({ events }) => isWanted(type, events as string[])).map((row) =>
-      Number(row.account_id)
-    );
+  if ((await database.query("select from webhooks limit 1", [])).length === 0) return;
   const failures: unknown[] = [];
   // Each by itself: none stays locked while others are waited for, and one that fails, as at a row
   // that stays locked, keeps no other event from being stored.
@@ -166,13 +175,12 @@ async function note(
       await tx.query(`set local lock_timeout = ${longestLockMs}`);
       await one(tx);
     }).catch((thrown) => void failures.push(thrown));
-  for (const period of await findReached(now, wanting("budget.reached"))) {
+  for (const period of await ofSubscribers(database, await findReached(now))) {
     await store((tx) => noteBudget(tx, now, period));
   }
-  if (wanting("credit.low").length > 0) {
-    for (const { id } of await findCreditChanges(database)) {
-      await store((tx) => noteCredit(tx, id, now));
-    }
+  const chunk = { from: await nextTurn(), atOnce: webhooksAtOnce };
+  for (const { id } of await findCreditChanges(database, chunk)) {
+    await store((tx) => noteCredit(tx, id, now));
   }
   for (const vendor of await findVendors(database, down, now)) {
     await store((tx) => noteVendor(tx, vendor, now));
@@ -180,11 +188,26 @@ async function note(
   if (failures.length > 0) throw failures[0];
 }
 
+/** Returns the periods whose account has a webhook for them. */
+async function ofSubscribers(
+  database: Queryable,
+  periods: readonly ReachedPeriod[],
+): Promise<ReachedPeriod[]> {
+  if (periods.length === 0) return [];
+  const rows = await database.query(
+    `select id from unnest($1::bigint[]) as a(id) where exists (
+       select from webhooks where account_id = a.id and ${wantsSql("budget.reached")} offset 0)`,
+    [[...new Set(periods.map(({ accountId }) => accountId))]],
+  );
+  const subscribers = new Set(rows.map(({ id }) => Number(id)));
+  return periods.filter(({ accountId }) => subscribers.has(accountId));
+}
+
 /** Claims the percentages that a budget reached, in the transaction that stores their events. */
 async function noteBudget(
   tx: Queryable,
   at: Date,
-  period: Parameters<typeof claimReached>[2],
+  period: ReachedPeriod,
 ): Promise<void> {
   const reached = await claimReached(tx, at, period);
   await enqueueEvents(
@@ -205,7 +228,9 @@ async function noteBudget(
 /** Stores an event each time that a balance falls below the limit. */
 async function noteCredit(tx: Queryable, webhookId: string, at: Date): Promise<void> {
   for (
-    const { id, accountId, isLow, balanceNanos, limit } of await findCreditChanges(tx, webhookId)
+    const { id, accountId, isLow, balanceNanos, limit } of await findCreditChanges(tx, {
+      webhookId,
+    })
   ) {
     await tx.query("update webhooks set credit_is_low = $2 where id = $1", [id, isLow]);
     if (!isLow) continue;
@@ -221,13 +246,25 @@ async function noteCredit(tx: Queryable, webhookId: string, at: Date): Promise<v
   }
 }
 
-/** Finds webhooks whose credit has become low, or no longer is: of all, or of one, which it locks. */
-async function findCreditChanges(database: Queryable, webhookId?: string) {
+/**
+ * Finds webhooks whose credit has become low, or no longer is: of a portion of all, or of one, which
+ * it locks.
+ */
+async function findCreditChanges(
+  database: Queryable,
+  among: { from: string; atOnce: number } | { webhookId: string },
+) {
+  const [webhooks, values] = "webhookId" in among
+    ? ["(select * from webhooks where id = $1 for update) as w", [among.webhookId]]
+    : [
+      "(select * from webhooks where id > $1 order by id limit $2) as w",
+      [among.from, among.atOnce],
+    ];
   const hooks = await database.query(
-    `select id, account_id, credit_low_nanos, credit_is_low from webhooks
-     where (events = '{}' or 'credit.low' = any(events)) and ($1::text is null or id = $1)
-     order by id ${webhookId === undefined ? "" : "for update"}`,
-    [webhookId ?? null],
+    `select id, account_id, credit_low_nanos, credit_is_low from ${webhooks}
+     where ${wantsSql("credit.low")}`,
+    values,
+    { forceCustomPlan: true },
   );
   const levels = await readCreditLevels(database, hooks.map((row) => Number(row.account_id)));
   return hooks.flatMap((row) => {
