@@ -189,6 +189,29 @@ Deno.test("of two owners who change one at a time, the second sees what the firs
   assert.deepEqual(await called("both"), [200, "claude-sonnet-4-6"]);
 });
 
+Deno.test("one that was removed since its form was opened is offered as a new one, with what was typed", async () => {
+  const owner = await world().owner();
+  const change = `${models}/change?name=gone`;
+  const remove = `${models}/remove?name=gone`;
+  await owner.submit(`${models}/new`, `${models}/new`, { name: "gone", targets: "gpt-4.1" });
+  const opened = hiddenIn((await owner.get(change)).text);
+  await owner.submit(remove, remove, {});
+  const typed = { targets: "grok-4.3 3", fallbacks: "gpt-4.1", stick_by: "user" };
+  const refused = await owner.post(change, { ...opened, ...typed });
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /role="alert">Nothing is saved: .* was removed/);
+  assert.match(refused.text, />grok-4\.3 3<\/textarea>/);
+  assert.match(refused.text, />gpt-4\.1<\/textarea>/);
+  assert.match(refused.text, /<option value="user" selected>/);
+  assert.deepEqual(await called("gone"), [404, null]);
+
+  const [, name = ""] = /id="name"[^>]* value="([^"]*)"/.exec(refused.text) ?? [];
+  const [, action = ""] = /action="([^"]*)" class="form"/.exec(refused.text) ?? [];
+  const again = await owner.post(action, { ...hiddenIn(refused.text), name, ...typed });
+  assert.equal(again.location, models);
+  assert.deepEqual(await called("gone"), [200, "grok-4.3"]);
+});
+
 Deno.test("viewers and members see them and change nothing; another account's are not there", async () => {
   const owner = await world().owner();
   await owner.submit(`${models}/new`, `${models}/new`, { name: "seen", targets: "gpt-4.1" });

@@ -7,6 +7,7 @@ import {
 import { sha256Hex } from "../../../base/hash.ts";
 import { Fault, OptionError } from "../../../shared/fault.ts";
 import {
+  NotFound,
   orNotFound,
   type Outcome,
   type Page,
@@ -48,9 +49,10 @@ export function virtualModelRoutes(app: Routes, ctx: PageContext): void {
     const { name, definition } = await modelOf(ctx, request, request.query("name"));
     return formPage(ctx, request, { values: valuesOf(definition), fieldErrors: {} }, name);
   });
-  app.post(`${address}/change`, "owner", async (form, request) => {
-    const { name } = await modelOf(ctx, request, request.query("name"));
-    return await set(ctx, form, request, name);
+  app.post(`${address}/change`, "owner", (form, request) => {
+    const name = request.query("name");
+    if (name === undefined) throw new NotFound();
+    return set(ctx, form, request, name);
   });
   confirmationRoutes(app, {
     ...{ path: `${address}/remove`, back: address, role: "owner", section: "settings" },
@@ -99,6 +101,10 @@ async function set(
       }, note);
     }
   } catch (thrown) {
+    if (values.version && thrown instanceof Fault && thrown.code === "model_not_found") {
+      const shown = { values: { ...values, name: [name] }, fieldErrors: { "": removedMeanwhile } };
+      return { ...formPage(ctx, request, shown), status: 400 };
+    }
     const isTaken = thrown instanceof Fault && thrown.code === "already_exists";
     if (!isTaken && !(thrown instanceof OptionError)) throw thrown;
     const fieldErrors = thrown instanceof OptionError
@@ -125,6 +131,9 @@ function changedMeanwhile({ targets, fallbacks, stickBy }: VirtualModelDefinitio
     now.join("; ")
   }. Save again to replace that`;
 }
+
+const removedMeanwhile =
+  "Nothing is saved: this virtual model was removed after you opened the page. Create it again, or cancel.";
 
 /** Returns the error of an invalid name, which is checked last. */
 function invalidName(name: string, form: Form): FieldErrors {
@@ -294,7 +303,11 @@ function formPage(
     title: isNew ? "New virtual model" : "Change virtual model",
     section: "settings",
     body: (
-      <PostForm action={request.address} csrf={request.csrf} class="form">
+      <PostForm
+        action={isNew ? `${address}/new` : request.address}
+        csrf={request.csrf}
+        class="form"
+      >
         <FormError fieldErrors={shown.fieldErrors} />
         {isNew
           ? (
