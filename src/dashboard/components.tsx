@@ -175,7 +175,7 @@ export function Table({ label, head, csv, cards, children }: {
       aria-label={label}
       tabindex={0}
     >
-      <table>
+      <table aria-label={label}>
         <thead>
           <tr>
             {head.map((column) => typeof column === "string" ? { title: column } : column)

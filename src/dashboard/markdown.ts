@@ -41,7 +41,7 @@ rules.heading_open = () => "<h3>";
 rules.heading_close = () => "</h3>\n";
 
 rules.table_open = () =>
-  '<div class="said-table" tabindex="0" role="group" aria-label="Table"><table>\n';
+  '<div class="said-table" tabindex="0" role="group" aria-label="Table"><table aria-label="In the answer">\n';
 rules.table_close = () => "</table></div>\n";
 
 rules.th_open = rules.td_open = (tokens, at, options, _env, renderer) => {

@@ -364,7 +364,7 @@ Deno.test("two cohorts that are checked in the list are compared", async () => {
   // Beside the sidebar of a small desk all columns of a table are in sight.
   const overflow = async (path: string, label: string) => {
     await page.goto(`${service.baseUrl}/dashboard/cohorts/show?${path}`);
-    return await page.locator(`[aria-label=${label}]`).evaluate((one) =>
+    return await page.getByRole("region", { name: label }).evaluate((one) =>
       one.scrollWidth - one.clientWidth
     );
   };
@@ -379,7 +379,7 @@ Deno.test("two cohorts that are checked in the list are compared", async () => {
     assert.equal(await overflow("id=one&with=two", "Comparison"), 0, `${width} px`);
     assert.equal(await overflow("id=one", "Models"), 0, `${width} px`);
   }
-  const models = page.locator("[aria-label=Models]");
+  const models = page.getByRole("table", { name: "Models" });
   const { height } = (await models.locator("tbody th").first().boundingBox())!;
   assert.ok(height < 140, `the row of a name is ${height} px high`);
   // Without any checked the list stays.

@@ -73,8 +73,9 @@ export async function claimAs(page: Page, claimLink: string, name: string): Prom
 /** Half as long as the package's `source`, and each page is sent it. */
 const axe = Deno.readTextFileSync(new URL("axe.min.js", import.meta.resolve("axe-core")));
 
-/** axe-core finds nothing. */
+/** axe-core finds nothing, and screen readers have a name for each table and each part they jump to. */
 export async function looksFine(page: Page, name: string): Promise<void> {
+  assert.deepEqual(await namelessIn(page), [], name);
   // The evaluation comes from outside the page, so its content policy stays as it is.
   await page.evaluate(axe);
   const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
@@ -82,6 +83,20 @@ export async function looksFine(page: Page, name: string): Promise<void> {
       violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`,
   );
   assert.deepEqual(found, [], name);
+}
+
+/** Roles of what screen readers list; axe-core lets tables have no name. */
+const listedRoles = ["table", "region", "navigation"];
+
+/** Roles without a name in the tree that Chromium hands to screen readers. */
+async function namelessIn(page: Page): Promise<string[]> {
+  const client = await page.context().newCDPSession(page);
+  const { nodes } = await client.send("Accessibility.getFullAXTree");
+  await client.detach();
+  return nodes
+    .filter(({ ignored, name }) => !ignored && (name?.value ?? "") === "")
+    .map(({ role }) => String(role?.value))
+    .filter((role) => listedRoles.includes(role));
 }
 
 /** A service, and the pages of its owner. */
