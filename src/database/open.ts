@@ -55,6 +55,7 @@ async function migrated(
       );
     }
     await checkEncoding(database, variable);
+    if (database.kind === "postgres") await checkOwn(database, variable);
     const migrations = await readMigrations(programFile("migrations/"));
     await migrate(database, migrations, log ? { log } : {});
     return database;
@@ -70,6 +71,32 @@ async function checkEncoding(database: Database, variable: string): Promise<void
   const encoding = row?.server_encoding;
   if (encoding === "UTF8") return;
   throw new Error(`${variable}: the database has the encoding ${encoding}; use one with UTF8.`);
+}
+
+/**
+ * A first start refuses a database with relations of another program, whose tools may drop what they
+ * don't know (such as `prisma db push`). What extensions have brought doesn't count.
+ */
+async function checkOwn(database: Database, variable: string): Promise<void> {
+  const [other] = await database.query(
+    `with relations as (
+       select oid, relname from pg_class
+       where relkind in ('r', 'p', 'v', 'm', 'f')
+         and relnamespace = quote_ident(current_schema())::regnamespace
+     )
+     select relname as name from relations
+     where not exists (select from relations where relname = 'schema_migrations')
+       and not exists (
+         select from pg_depend
+         where classid = 'pg_class'::regclass and objid = relations.oid and deptype = 'e'
+       )
+     order by relname limit 1`,
+    [],
+  );
+  if (other === undefined) return;
+  throw new Error(
+    `${variable}: the database has tables of another program, such as '${other.name}'; create one for this service.`,
+  );
 }
 
 /** Returns the error to throw: if the server has refused a statement, one that says what to do. */
@@ -88,7 +115,6 @@ function migrationFailure(thrown: unknown, variable: string): unknown {
 const remedies: Readonly<Record<string, string>> = {
   "3F000": "create the schema that the user's search_path names",
   "42501": "make the user the database's owner, or grant it CREATE on the schema public",
-  "42P07": "use a separate database",
 };
 
 /**

@@ -77,14 +77,50 @@ Deno.test("a database where nothing can be created is reported", {
     );
     await home.query(`drop database ${other}`);
   }
-  await home.query("create table accounts (id int)");
-  await assert.rejects(
-    start(url),
-    /^Error: DATABASE_URL: [^\n]*\(42P07: [^\n]*accounts[^\n]*\); use a separate database\.$/,
-  );
-  await home.query(`drop table accounts; grant create on schema public to ${name}`);
+  await home.query(`grant create on schema public to ${name}`);
   await (await start(guest.href)).close();
   await home.query(`drop owned by ${name}; drop role ${name}`);
+  await home.close();
+  await drop();
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+Deno.test("a database with another program's tables is refused, and left as it is", {
+  ignore: !available,
+}, async () => {
+  const server = await startPostgres();
+  const { url, drop } = await server.createDatabase();
+  const home = await openPostgres(url);
+  const dataDir = await Deno.makeTempDir({ prefix: "shared-" });
+  const start = () => openDatabase(new Secret(url), dataDir);
+  const relations = () =>
+    home.query(
+      "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'v')",
+    );
+  for (
+    const [made, dropped] of [
+      [`create table "LiteLLM_UserTable" (id text)`, `drop table "LiteLLM_UserTable"`],
+      ["create table accounts (id int)", "drop table accounts"],
+      ["create view accounts as select 1 as id", "drop view accounts"],
+    ] as const
+  ) {
+    await home.query(made);
+    const before = await relations();
+    await assert.rejects(
+      start(),
+      /^Error: DATABASE_URL: the database has tables of another program, such as '(?:LiteLLM_UserTable|accounts)'; create one for this service\.$/,
+    );
+    assert.deepEqual(await relations(), before);
+    await home.query(dropped);
+  }
+  // What an extension brings is nobody's data, and beside the service's own tables others may come.
+  const [extension] = await home.query(
+    "select name from pg_available_extensions where name = 'pg_stat_statements'",
+  );
+  if (extension) await home.query("create extension pg_stat_statements");
+  await (await start()).close();
+  await home.query("create table later (id int)");
+  await (await start()).close();
   await home.close();
   await drop();
   await Deno.remove(dataDir, { recursive: true });
