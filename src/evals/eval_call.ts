@@ -71,7 +71,8 @@ export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Call
   });
   const { dialect, body, bodyText } = call;
   try {
-    const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
+    const asked = { dialect, vendor: undefined, body, bodyText, isRepeat: true };
+    const reply = await deps.relay.send({ caller, ...asked });
     const text = await new Response(reply.body as BodyInit | null).text();
     if (reply.status === 499) return { kind: "stopped", spent: spentBy(caller.trace) };
     // The answer is complete: the next try finds it, and counts it.

@@ -31,6 +31,7 @@ import { callerFor, continueConversation } from "./conversation/conversation.ts"
 import { candidatesOf, type RoutingDeps } from "./candidates.ts";
 import { eachPossible, lastFailure, mayAnotherAnswer } from "./pipeline.ts";
 import {
+  isForAnotherModel,
   leaveOutRefused,
   type PlanDeps,
   readEndpointRefusal,
@@ -140,7 +141,9 @@ async function countFor(deps: CountDeps, of: Counted, target: ResolvedModel): Pr
     refuseState(state);
     return { caller, dialect, plain, target };
   }
-  const request = same
+  const facts = { model: String(of.body.model) };
+  const isPassed = same && !isForAnotherModel({ caller, dialect, body: plain, facts, target });
+  const request = isPassed
     ? await asSent(continued, target)
     : await translated(deps, continued, upstream, access);
   const { step = runAtOnce } = caller;

@@ -71,6 +71,8 @@ export interface RelayRequest {
   jsonArray?: boolean;
   /** The body as it is recorded, where it differs from what the vendor gets. */
   sentText?: string;
+  /** The request was written for another model than it names. */
+  isRepeat?: boolean;
   /** The call goes on without its caller. */
   background?: BackgroundCall;
 }
@@ -303,6 +305,7 @@ async function planFor(
     target,
     mode,
     vendor: request.vendor,
+    isRepeat: request.isRepeat,
     body: continued.body,
     bodyText: continued.bodyText,
     jsonArray: request.jsonArray === true,

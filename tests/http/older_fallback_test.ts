@@ -7,7 +7,11 @@ import { shared, simulatedEnvironment, startTestService } from "../support/servi
 const world = shared(async () => {
   const simulators = await startSimulators();
   const path = await Deno.makeTempFile({ suffix: ".json" });
-  await Deno.writeTextFile(path, JSON.stringify({ small: { targets: ["claude-haiku-4-5"] } }));
+  const models = {
+    small: { targets: ["claude-haiku-4-5"] },
+    thinker: { targets: ["openai/gpt-5-mini"] },
+  };
+  await Deno.writeTextFile(path, JSON.stringify(models));
   const env = {
     ...simulatedEnvironment(simulators),
     ...{ STARTING_CREDIT_USD: "1000", MODELS_FILE: path },
@@ -124,3 +128,100 @@ Deno.test("an older Gemini answers a request with a level of thinking, with a bu
   const { thinkingConfig } = last!.generationConfig as { thinkingConfig: object };
   assert.deepEqual(Object.keys(thinkingConfig), ["thinkingBudget"]);
 });
+
+const chatBody = (model: string, text = "Hello") => ({
+  ...{ model, temperature: 0.2, top_p: 0.9, max_tokens: 500 },
+  messages: [{ role: "user", content: `${text} ${crypto.randomUUID()}` }],
+});
+const responsesBody = (model: string, text = "Hello") => ({
+  ...{ model, temperature: 0.2, store: false, prompt_cache_key: "k" },
+  input: `${text} ${crypto.randomUUID()}`,
+});
+
+const openaiPaths = [
+  ["/chat/v1/chat/completions", chatBody],
+  ["/chat/v1/responses", responsesBody],
+] as const;
+
+Deno.test("OpenAI's reasoning models answer for one that takes a temperature, without it", async () => {
+  const { service, simulators } = world();
+  for (const [path, bodyOf] of openaiPaths) {
+    const fallback = { "x-fallback-models": "openai/gpt-5-mini" };
+    for (
+      const [body, headers] of [
+        [bodyOf("openai/gpt-4.1", "Hello [error:503x1]"), fallback],
+        [bodyOf("thinker"), undefined],
+      ] as const
+    ) {
+      const answer = await service.post(path, body, headers);
+      assert.equal(answer.status, 200, await answer.text());
+      assert.equal(answer.headers.get("x-model"), "vendor-b/gpt-5-mini");
+      const lost = answer.headers.get("x-translation-loss");
+      assert.equal(lost, path.includes("chat/c") ? "temperature,top_p" : "temperature");
+      const { body: sent, path: at } = simulators.requests("vendor-b").at(-1)!;
+      const { model, temperature, top_p, ...rest } = sent as Record<string, unknown>;
+      assert.deepEqual([model, temperature, top_p], ["gpt-5-mini", undefined, undefined]);
+      assert.ok(path.endsWith(at.replace("/v1", "")), at);
+      if (path.endsWith("responses")) assert.equal(rest.prompt_cache_key, "k");
+    }
+  }
+});
+
+Deno.test("a reasoning effort goes to no OpenAI model without reasoning; its own name gets it", async () => {
+  const { service } = world();
+  const body = { model: "openai/gpt-5-mini", reasoning_effort: "high" };
+  const messages = [{ role: "user", content: `Hi [error:503x1] ${crypto.randomUUID()}` }];
+  const path = "/chat/v1/chat/completions";
+  const headers = { "x-fallback-models": "openai/gpt-4.1" };
+  const answer = await service.post(path, { ...body, messages }, headers);
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(answer.headers.get("x-model"), "vendor-b/gpt-4.1");
+  assert.equal(answer.headers.get("x-translation-loss"), "reasoning_effort");
+  const named = await service.post(path, { ...chatBody("openai/gpt-5-mini") });
+  assert.equal(named.status, 400, await named.text());
+  const strict = await service.post(path, chatBody("thinker"), {
+    "x-translation-mode": "strict",
+  });
+  assert.equal(strict.status, 400, await strict.text());
+});
+
+Deno.test("tokens of a virtual model are counted in the form that its target takes", async () => {
+  const { service, simulators } = world();
+  const path = "/chat/v1/messages/count_tokens";
+  const body = { ...asked("Hello"), model: "small" };
+  const answer = await service.post(path, body);
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(answer.headers.get("x-token-count"), null);
+  const { body: sent } = simulators.requests("vendor-c").at(-1)!;
+  const { thinking, messages } = sent as { thinking: { type: string }; messages: unknown[] };
+  assert.deepEqual([thinking.type, messages.length], ["enabled", 1]);
+  const named = await service.post(path, { ...body, model: "anthropic/claude-haiku-4-5" });
+  assert.equal(named.status, 400, await named.text());
+});
+
+Deno.test("an evaluation repeats a call with a model that refuses its temperature", async () => {
+  const { service, simulators } = world();
+  const messages = [{ role: "user", content: "/// COHORT warm\nWhat is it? [say:It is fine.]" }];
+  const body = { model: "openai/gpt-4.1", temperature: 0.2, messages };
+  const call = await service.post("/chat/v1/chat/completions", body);
+  assert.equal(call.status, 200, await call.text());
+  const made = await service.post("/api/v1/evals", {
+    ...{ name: "n", model: "openai/gpt-5-mini", filters: { cohort_id: "warm" } },
+    graders: [{ type: "contains", value: "It is fine." }],
+  });
+  const { eval_run_id } = await made.json();
+  const run = await ended(eval_run_id);
+  const results = run.results as { passed: boolean; detail: string | null }[];
+  assert.deepEqual(results.map(({ passed }) => passed), [true], JSON.stringify(run));
+  const { model, temperature } = simulators.requests("vendor-b").at(-1)!.body as typeof body;
+  assert.deepEqual([model, temperature], ["gpt-5-mini", undefined]);
+});
+
+async function ended(run: string) {
+  for (let look = 0; look < 3_000; look++) {
+    const json = await (await world().service.fetch(`/api/v1/evals/${run}`)).json();
+    if (json.state !== "queued" && json.state !== "running") return json;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error("the run does not end");
+}

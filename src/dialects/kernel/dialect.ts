@@ -136,7 +136,7 @@ interface OptionalForms {
    */
   unsignedThinking?(body: unknown, model: string): UnsignedThinking | undefined;
   /** For a dialect whose models differ in what they accept: whether this one refuses the request. */
-  refusesForm?(body: unknown, model: string): boolean;
+  refusesForm?(body: unknown, model: string, quirks: DialectQuirks): boolean;
   /** For a dialect whose callers may ask for a summary of their conversation: whether one does. */
   asksForSummary?(body: unknown): boolean;
   /** For a dialect with tools or fields that not all its vendors know: the kinds in a request. */

@@ -6,6 +6,7 @@ import type {
   SettingName,
 } from "./canonical_request.ts";
 import type { Target } from "./dialect.ts";
+import type { FoundSettings } from "./found_settings.ts";
 import { effortLevels, effortOf, nearestLevel } from "./reasoning.ts";
 import { changesNothing, loseSetting } from "./setting_losses.ts";
 
@@ -57,6 +58,27 @@ export function withoutRefused(
     delete stripped[setting];
   }
   return { request: stripped, losses };
+}
+
+/**
+ * Whether the model is known to refuse a setting of a request, whose settings `read` returns. A
+ * request that can't be read is left to its vendor.
+ */
+export function refusesSettings(read: () => FoundSettings, target: Target): boolean {
+  const { refuses, efforts } = target.quirks ?? {};
+  if (!refuses && !efforts) return false;
+  let found: FoundSettings;
+  try {
+    found = read();
+  } catch {
+    return false;
+  }
+  const { settings, paths } = found;
+  const conversation = { stream: false, system: [], turns: [], tools: [], unsupported: [] };
+  const asked = { ...conversation, model: target.model, ...settings, paths };
+  const { request: { reasoning }, losses } = withoutRefused(asked, target);
+  const isSameEffort = reasoning?.effort === asked.reasoning?.effort;
+  return losses.length > 0 || !isSameEffort || !reasoning !== !asked.reasoning;
 }
 
 /** Sampling settings are hints; log-probabilities are part of the requested answer. */

@@ -63,6 +63,8 @@ export interface PlanRequest {
   target: ResolvedModel;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor?: Vendor | undefined;
+  /** The request was written for another model than it names. */
+  isRepeat?: boolean | undefined;
   /** Whose vendor key is used. */
   mode: Interaction["mode"];
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
@@ -162,12 +164,16 @@ function losesSearch(
 
 /**
  * Whether the request was written for another model, and this one refuses it: the caller named a
- * virtual model, or this is a fallback. Whoever names a model gets its vendor's refusals.
+ * virtual model, this is a fallback, or an evaluation repeats the request. Whoever names a model gets its vendor's refusals.
  */
-function isForAnotherModel({ dialect, body, facts, target: { model }, caller }: PlanRequest) {
+export function isForAnotherModel(
+  { dialect, body, facts, target: { model, vendor }, caller, isRepeat }:
+    & Pick<PlanRequest, "dialect" | "body" | "target" | "caller" | "isRepeat">
+    & { facts: Pick<RequestFacts, "model"> },
+): boolean {
   const isNamed = facts.model === model || facts.model.endsWith(`/${model}`);
-  if (isNamed || translationMode(caller) === "strict") return false;
-  return dialect.refusesForm?.(body, model) === true;
+  if (isNamed && !isRepeat || translationMode(caller) === "strict") return false;
+  return dialect.refusesForm?.(body, model, vendor.quirks) === true;
 }
 
 /**
@@ -312,7 +318,7 @@ async function encodeFor(
   return {
     upstream,
     request: defined({
-      reasoning: reasoningShown(recalled, isSame && isForAnotherModel(request)),
+      reasoning: reasoningShown(recalled, isSame && returnsThinking(request)),
       namespaces: recalled.namespaces,
       choices: recalled.choices,
       asksForSummary: recalled.asksForSummary,
@@ -325,6 +331,11 @@ async function encodeFor(
       writeJson(leaveOutRefused(deps.learned, request, upstream, encoded.body))
     ),
   };
+}
+
+/** Whether the caller must send the thinking of this answer back as the vendor signed it. */
+function returnsThinking(request: PlanRequest): boolean {
+  return request.dialect.unsignedThinking !== undefined && isForAnotherModel(request);
 }
 
 /**

@@ -5,7 +5,7 @@ import { credentialFields } from "./credentials.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields, mustInline } from "./media.ts";
 import { upstreamPath } from "./models.ts";
-import { decodeRequest } from "./request_decoder.ts";
+import { decodeRequest, refusesForm } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import {
   extensionsIn,
@@ -27,6 +27,7 @@ export const chat: Dialect<"chat"> = {
   decodeRequest,
   encodeRequest,
   hostedWork,
+  refusesForm,
   upstreamPath,
   promptFields: ["messages"],
   mediaFields,

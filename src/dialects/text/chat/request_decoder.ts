@@ -12,6 +12,8 @@ import { booleanAt, numberAt, objectAt, oneOf, requiredText, textAt } from "../.
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { DialectQuirks } from "../../kernel/dialect.ts";
+import { refusesSettings } from "../../kernel/refused_settings.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -44,6 +46,12 @@ export function* decodeRequest(body: unknown): Steps<CanonicalRequest> {
     ...defined({ webSearch: readSearch(request) }),
     paths,
   };
+}
+
+/** Whether this model is known to refuse a setting that a request asks of another one. */
+export function refusesForm(body: unknown, model: string, quirks: DialectQuirks): boolean {
+  const target = { model, maxOutputTokens: undefined, quirks };
+  return refusesSettings(() => readSettings(asRecord(body), []), target);
 }
 
 function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): FoundSettings {

@@ -14,7 +14,7 @@ import { credentialFields } from "./credentials.ts";
 import { hostedWork } from "./hosted.ts";
 import { mediaFields } from "./media.ts";
 import { fitToModel, refusesReasoning, upstreamPath, withoutRefused } from "./models.ts";
-import { decodeRequest } from "./request_decoder.ts";
+import { decodeRequest, refusesForm } from "./request_decoder.ts";
 import { encodeRequest } from "./request_encoder.ts";
 import { hasExtensions } from "./request/offered_tools.ts";
 import { readRequest, spliceRequest } from "./splice.ts";
@@ -31,6 +31,7 @@ const create: Dialect<"responses"> = {
   encodeRequest,
   hostedWork,
   asksForSummary,
+  refusesForm,
   extensionsIn: (body) => hasExtensions(body) ? ["tools"] : [],
   countHosted: countItems,
   upstreamPath,

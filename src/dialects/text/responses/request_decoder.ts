@@ -10,7 +10,9 @@ import { invalidValue, missingField } from "../../../shared/fault.ts";
 import { booleanAt, numberAt, objectAt, oneOf, requiredText, textAt } from "../../kernel/fields.ts";
 import { FoundSettings } from "../../kernel/found_settings.ts";
 import { defined } from "../../../base/defined.ts";
-import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { DialectQuirks } from "../../kernel/dialect.ts";
+import { refusesSettings } from "../../kernel/refused_settings.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { effortLevels } from "../../kernel/reasoning.ts";
 import { readItems } from "./request/decode_items.ts";
@@ -80,6 +82,12 @@ function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebS
     return search;
   }
   return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
+}
+
+/** Whether this model is known to refuse a setting that a request asks of another one. */
+export function refusesForm(body: unknown, model: string, quirks: DialectQuirks): boolean {
+  const target = { model, maxOutputTokens: undefined, quirks };
+  return refusesSettings(() => readSettings(asRecord(body), [], false), target);
 }
 
 /** Reads the settings. A summary is plain text, without format and log-probabilities. */
