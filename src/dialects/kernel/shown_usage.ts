@@ -3,8 +3,8 @@ import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**
  * The usage that a caller's stream ends with: the vendor's, or, for what it doesn't report, the
- * prompt as counted beforehand and a quarter token per UTF-16 unit of output text. Media doesn't count. Whole
- * and streamed answers get the same numbers.
+ * prompt as counted beforehand and a quarter token per UTF-16 unit of output text. Media doesn't
+ * count. Whole and streamed answers get the same numbers.
  */
 export class ShownUsage {
   /** The vendor's, so far. */

@@ -93,9 +93,8 @@ export async function planCall(
   const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   const { compacts, lacksExtensions, dialects } = request.target.vendor;
   const isEmulated = (!compacts && dialect.asksForSummary?.(request.body)) ||
-    (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions)) ||
-    isForAnotherModel(request);
-  if (first === dialect.name && !isEmulated) {
+    (lacksExtensions && dialect.extensionsIn?.(request.body).includes(lacksExtensions));
+  if (first === dialect.name && !isEmulated && !isForAnotherModel(request)) {
     const hosted = request.hosted ?? await step.inSteps(() => dialect.hostedWork(request.body));
     if (!losesSearch(deps, request, hosted)) {
       const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
@@ -164,7 +163,8 @@ function losesSearch(
 
 /**
  * Whether the request was written for another model, and this one refuses it: the caller named a
- * virtual model, this is a fallback, or an evaluation repeats the request. Whoever names a model gets its vendor's refusals.
+ * virtual model, this is a fallback, or an evaluation repeats the request. Whoever names a model
+ * gets its vendor's refusals.
  */
 export function isForAnotherModel(
   { dialect, body, facts, target: { model, vendor }, caller, isRepeat }:
