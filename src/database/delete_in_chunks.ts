@@ -4,8 +4,8 @@ import type { Queryable, SqlValue } from "./database.ts";
 export const deletedAtOnce = 1_000;
 
 /**
- * Runs a statement that deletes rows, `deletedAtOnce` at most, until it deletes fewer; returns how many
- * that were. It must return a row for each. What others have locked is left.
+ * Runs a statement that deletes rows, `deletedAtOnce` at most, until it deletes fewer; returns how
+ * many that were. It must return a row for each. What others have locked is left.
  */
 export async function deleteInChunks(
   database: Queryable,
