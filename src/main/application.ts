@@ -61,6 +61,7 @@ import { createBackgroundJobs } from "./background_jobs.ts";
 import { type Calls, createCalls } from "./calls.ts";
 import type { Config } from "./config.ts";
 import { closeInOrder, recoverAll, startServices } from "./lifecycle.ts";
+import { createReadiness } from "./readiness.ts";
 import type { LoopWatch } from "../base/loop_watch.ts";
 import { Admission } from "../overload/admission.ts";
 import { type LoopWork, watchLoad } from "./load.ts";
@@ -184,10 +185,10 @@ export function createServices(
     ...{ ...access, ...recording, ...calling, ...work, ...refusals, ...monitoring },
     cohorts: createCohorts(database, records.fairAnalytics),
     ...createWorkerServices({ ...core, recorder: records.recorder, erasure, metrics }),
-    ready: async () => {
+    ready: createReadiness(async () => {
       records.recorder.admit();
       await database.ping();
-    },
+    }),
     recover: () => recoverAll(core, services),
     start: () => startServices(services, jobs),
   };
