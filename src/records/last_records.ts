@@ -5,24 +5,26 @@ import { heldUpMs, type Recorder } from "./recorder.ts";
 
 /**
  * Stores the records that wait when the process ends, as many as the database takes in five seconds.
- * The journal has the others for the next start.
+ * The journal has the others for the next start. Returns whether it took them all.
  */
 export async function storeLastRecords(
   recorder: Pick<Recorder, "drain" | "close" | "waiting">,
   log: Pick<Log, "warn">,
   setTimer?: SetTimer,
-): Promise<void> {
+): Promise<boolean> {
   try {
-    if (await within(heldUpMs, recorder.drain(), "late", setTimer) !== "late") return;
+    if (await within(heldUpMs, recorder.drain(), "late", setTimer) !== "late") return true;
     // What follows needs the database.
     recorder.close();
     log.warn("records that the database did not take in time stay in the journal", {
       waiting: recorder.waiting,
     });
+    return false;
   } catch (thrown) {
     log.warn(
       "the database is unavailable at shutdown: queued records stay in the journal for the next start",
       { waiting: recorder.waiting, reason: reasonOf(thrown) },
     );
+    return false;
   }
 }
