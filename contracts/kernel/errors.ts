@@ -25,7 +25,7 @@ export const errors = {
   }),
   ...rows(402, "billing_error", {
     insufficient_credits: "The credit balance does not cover this call.",
-    spend_cap_exceeded: "This key has reached its spend cap.",
+    spend_cap_exceeded: "A spend cap of this key, or a budget, does not cover this call.",
   }),
   ...rows(403, "permission_error", {
     permission_denied: "This API key does not have permission for this call.",

@@ -212,3 +212,15 @@ Deno.test("a place that no page ended at is the list's beginning", async () => {
     ]
   ) assert.equal((await owner.get(path)).status, 200, path);
 });
+
+Deno.test("a call that a budget refused isn't said to have reached its key's cap", async () => {
+  const owner = await world().owner();
+  await world().admin("budget", "set", "--on", "app:tiny", "--per", "day", "--usd", "0.000001");
+  await refused({
+    id: "find-me-budget",
+    body: { model: "vendor-b/gpt-4.1", messages: [{ role: "user", content: "/// APP tiny\nHi" }] },
+    says: [],
+  });
+  const { text } = await owner.get("/dashboard/interactions?q=find-me-budget");
+  assert.match(text, /<code>spend_cap_exceeded<\/code> [^<]*\bbudget\b/);
+});

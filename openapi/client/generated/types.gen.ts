@@ -5964,7 +5964,7 @@ export type CreateChatCompletionErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -6117,7 +6117,7 @@ export type CreateResponseErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -6270,7 +6270,7 @@ export type CompactResponseErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -6399,7 +6399,7 @@ export type CountResponseTokensErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -6848,7 +6848,7 @@ export type CreateMessageErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: MessagesError;
     /**
@@ -6973,7 +6973,7 @@ export type CountMessageTokensErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: MessagesError;
     /**
@@ -7123,7 +7123,7 @@ export type GenerateContentErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -7286,7 +7286,7 @@ export type StreamGenerateContentErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -7416,7 +7416,7 @@ export type CountTokensErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -7561,7 +7561,7 @@ export type CreateEmbeddingErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -7715,7 +7715,7 @@ export type PredictErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -7869,7 +7869,7 @@ export type EmbedContentErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -8023,7 +8023,7 @@ export type BatchEmbedContentsErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -8516,7 +8516,7 @@ export type GenerateImageErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -8661,7 +8661,7 @@ export type GenerateSpeechErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -13266,7 +13266,7 @@ export type CreateChatCompletionVendorAErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -13415,7 +13415,7 @@ export type CreateResponseVendorAErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -13564,7 +13564,7 @@ export type CompactResponseVendorAErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -13689,7 +13689,7 @@ export type CountResponseTokensVendorAErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -14134,7 +14134,7 @@ export type CreateImageVendorAErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -14279,7 +14279,7 @@ export type CreateEmbeddingVendorAErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -14632,7 +14632,7 @@ export type CreateChatCompletionVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -14781,7 +14781,7 @@ export type CreateResponseVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -14930,7 +14930,7 @@ export type CompactResponseVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -15055,7 +15055,7 @@ export type CountResponseTokensVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -15500,7 +15500,7 @@ export type CreateImageVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -15645,7 +15645,7 @@ export type CreateImageEditVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -15790,7 +15790,7 @@ export type CreateSpeechVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -15935,7 +15935,7 @@ export type CreateTranscriptionVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -16080,7 +16080,7 @@ export type CreateTranslationVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -16225,7 +16225,7 @@ export type CreateEmbeddingVendorBErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -16578,7 +16578,7 @@ export type CreateMessageVendorCErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: MessagesError;
     /**
@@ -16699,7 +16699,7 @@ export type CountMessageTokensVendorCErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: MessagesError;
     /**
@@ -17072,7 +17072,7 @@ export type GenerateContentVendorDErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -17231,7 +17231,7 @@ export type StreamGenerateContentVendorDErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -17357,7 +17357,7 @@ export type CountTokensVendorDErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -17503,7 +17503,7 @@ export type PredictVendorDErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -17653,7 +17653,7 @@ export type EmbedContentVendorDErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -17803,7 +17803,7 @@ export type BatchEmbedContentsVendorDErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: GenerateError;
     /**
@@ -18156,7 +18156,7 @@ export type CreateChatCompletionVendorEErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -18305,7 +18305,7 @@ export type CreateResponseVendorEErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -18454,7 +18454,7 @@ export type CompactResponseVendorEErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -18579,7 +18579,7 @@ export type CountResponseTokensVendorEErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -19024,7 +19024,7 @@ export type CreateEmbeddingVendorEErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -19377,7 +19377,7 @@ export type CreateChatCompletionVendorFErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -19522,7 +19522,7 @@ export type CreateImageVendorFErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -19667,7 +19667,7 @@ export type CreateSpeechVendorFErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -19812,7 +19812,7 @@ export type CreateEmbeddingVendorFErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -20165,7 +20165,7 @@ export type CreateChatCompletionVendorGErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -20310,7 +20310,7 @@ export type CreateImageVendorGErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
@@ -20455,7 +20455,7 @@ export type CreateImageEditVendorGErrors = {
     /**
      * `insufficient_credits`: The credit balance does not cover this call.
      *
-     * `spend_cap_exceeded`: This key has reached its spend cap.
+     * `spend_cap_exceeded`: A spend cap of this key, or a budget, does not cover this call.
      */
     402: ChatError;
     /**
