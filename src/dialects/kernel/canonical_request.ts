@@ -89,6 +89,8 @@ export interface UnsupportedField {
   weight: LossWeight;
   /** Set if the field is another dialect's: where the caller's has it. */
   instead?: string;
+  /** Set if it is a search of a turn: the turn's index. What is stored of the turn may have it. */
+  searchOfTurn?: number;
 }
 
 /**

@@ -112,12 +112,14 @@ export async function recallReasoning(
   const byCall = new Map(
     found.map((one) => [one.callId, parseExactly(one.reasoningText) as TurnReasoning]),
   );
-  return {
-    ...request,
-    turns: request.turns.map((turn) =>
-      turn.role === "assistant" ? { ...turn, parts: recallTurn(turn.parts, byCall, target) } : turn
-    ),
-  };
+  const turns = request.turns.map((turn) =>
+    turn.role === "assistant" ? { ...turn, parts: recallTurn(turn.parts, byCall, target) } : turn
+  );
+  const isBack = (index: number) => turns[index]?.parts.some(isWork) === true;
+  const unsupported = request.unsupported.filter(({ searchOfTurn: turn }) =>
+    turn === undefined || !isBack(turn)
+  );
+  return { ...request, turns, unsupported };
 }
 
 function recallTurn(
@@ -144,6 +146,11 @@ function recallTurn(
   if (isWhole || before.length === 0) return recalled;
   // Unsealed reasoning is replaced: it would be there twice.
   return [...before, ...recalled.filter((part) => part.type !== "reasoning")];
+}
+
+/** A vendor's own search that was put back. */
+function isWork(part: Part): boolean {
+  return part.type === "reasoning" && part.opaque?.kind === "block";
 }
 
 function isToolCall(part: AnswerPart): part is AnswerPart & { kind: "tool-call" } {

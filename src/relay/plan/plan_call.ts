@@ -7,6 +7,7 @@ import type {
   CanonicalRequest,
   Loss,
   SettingName,
+  UnsupportedField,
 } from "../../dialects/kernel/canonical_request.ts";
 import type {
   Dialect,
@@ -108,7 +109,7 @@ export async function planCall(
   const read = await step.inSteps(() => dialect.decodeRequest(withoutTags(body, facts.tagBlocks)));
   checkSettings(read);
   // Before an encoder finds that what is left of a message is empty.
-  enforceTranslationMode(read.unsupported, mode);
+  enforceTranslationMode(read.unsupported.filter(mayNotComeBack), mode);
   const chosen = withToolChoice(read, mode);
   const isMoved = first !== dialect.name && dialects.includes(dialect.name);
   const decoded = isMoved ? withoutReasoningSummaries(chosen) : chosen;
@@ -258,6 +259,11 @@ function withToolChoice(request: CanonicalRequest, mode: TranslationMode): Canon
 function withoutReasoningSummaries(request: CanonicalRequest): CanonicalRequest {
   const { reasoning } = request;
   return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
+}
+
+/** Whether nothing that is stored can have the item. */
+function mayNotComeBack({ searchOfTurn }: UnsupportedField): boolean {
+  return searchOfTurn === undefined;
 }
 
 /** Puts endpoints where the model can search the web before those where it can't, as at xAI. */

@@ -125,6 +125,8 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
       return addUserText(summaryQuestion, path, into);
     case "compaction":
       return readCompaction(item, path, into);
+    case "web_search_call":
+      return addSearch(item, path, into);
     case "additional_tools":
       // Read with `tools`.
       return;
@@ -136,6 +138,12 @@ function readItem(item: JsonRecord, path: string, into: Reading): void {
     default:
       return addUnsupported(item, path, into);
   }
+}
+
+function addSearch(item: JsonRecord, path: string, { turns, unsupported }: Conversation): void {
+  const isOfLast = turns.at(-1)?.role === "assistant";
+  const searchOfTurn = isOfLast ? turns.length - 1 : turns.length;
+  unsupported.push({ path, value: item, weight: "hint", searchOfTurn });
 }
 
 function addUnsupported(item: JsonRecord, path: string, into: Conversation): void {
