@@ -38,9 +38,11 @@ export class VendorKeyCache {
     const state = this.#changes.get(keyOf(accountId, label))?.state;
     if (state?.kind === "stored") return state.key;
     if (state?.kind !== "unreadable") return undefined;
+    const advice = this.#masterKeyMatches
+      ? "Store it again, or tell the operator."
+      : "Tell the operator: this process has another MASTER_KEY than the one that it is stored under.";
     throw new Fault("internal_error", {
-      message:
-        `The key that this account has stored for ${label} can't be opened. Store it again, or tell the operator.`,
+      message: `The key that this account has stored for ${label} can't be opened. ${advice}`,
       note: `stored vendor key of account ${accountId}, ${label}: ${state.reason}`,
     });
   }

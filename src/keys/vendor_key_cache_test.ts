@@ -155,6 +155,15 @@ Deno.test("a key that doesn't open fails its calls clearly, is logged once, and 
   assert.equal(await find(1, "vendor-b"), "stored again");
 });
 
+Deno.test("a process with an old master key says so where a key doesn't open", async () => {
+  const { store, put, find, ring } = setup();
+  put(1, "vendor-b", broken);
+  store.masterKeyMatches = false;
+  await ring.refresh();
+  const message = /can't be opened\. Tell the operator: this process has another MASTER_KEY/;
+  await assert.rejects(find(1, "vendor-b"), { code: "internal_error", message });
+});
+
 Deno.test("a key that was replaced and doesn't open isn't answered with the old one", async () => {
   const { put, set, find, ring } = setup();
   set(1, "vendor-b", "old, perhaps leaked");

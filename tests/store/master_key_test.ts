@@ -189,6 +189,27 @@ eachDatabase("a rotation puts the new key where the old one was kept", async (da
 });
 
 eachDatabase(
+  "a process stores keys after another one's rotation, before it ends too",
+  async (database) => {
+    const path = directory();
+    const holder = await start(database, path);
+    const account = await newAccount(database);
+    await storeOf(database, holder).set(account, "vendor-b", new Secret("mine"));
+    const [late, early] = [await start(database, path), await start(database, path)];
+    const cut = { ...methods(holder), adopt: () => Promise.reject(new Error("killed")) };
+    await assert.rejects(storeOf(database, cut).rotate(MasterKey.generate()), /killed/);
+    // The file of the old key is still there.
+    assert.equal((await storeOf(database, early).changedSince(null)).masterKeyMatches, true);
+    await storeOf(database, early).set(account, "vendor-b", new Secret("early"));
+    const next = await start(database, path);
+    assert.equal(await read(database, next), "early");
+    await storeOf(database, next).rotate(MasterKey.generate());
+    await storeOf(database, late).set(account, "vendor-b", new Secret("late"));
+    assert.equal(await read(database, next), "late");
+  },
+);
+
+eachDatabase(
   "a rotation that was cut after its commit is finished by the next start",
   async (database) => {
     const path = directory();
@@ -251,6 +272,6 @@ function methods(holder: MasterKeySource): MasterKeySource {
     current: () => holder.current(),
     prepare: (next) => holder.prepare(next),
     adopt: (next) => holder.adopt(next),
-    reread: () => holder.reread(),
+    reread: (claimed) => holder.reread(claimed),
   };
 }

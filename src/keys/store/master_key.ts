@@ -14,8 +14,11 @@ export interface MasterKeySource {
   prepare(next: MasterKey): Promise<void>;
   /** Called after a rotation: uses the new key from now on, and stores it where the old one was. */
   adopt(next: MasterKey): Promise<void>;
-  /** Reads the file again, in case another process that shares it has put a new key there. */
-  reread(): Promise<void>;
+  /**
+   * Uses the key with this fingerprint, if another process that shares the directory has put it
+   * there.
+   */
+  reread(claimed: string): Promise<void>;
 }
 
 export interface MasterKeyDeps {
@@ -43,9 +46,7 @@ export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySourc
     return new FileKeySource(dataDir, made);
   }
   if (configured && claimed === undefined) {
-    await database.transaction((tx) =>
-      claimMasterKey(tx, { source: source.source, key: source.current() })
-    );
+    await database.transaction((tx) => claimMasterKey(tx, source));
   } else if (claimed !== undefined && claimed !== source.current().fingerprint) {
     const fromFile = configured && await readKeyFile(`${dataDir}/${fileName}`);
     throw new Error(
@@ -148,8 +149,14 @@ class FileKeySource implements MasterKeySource {
     await Deno.remove(`${this.dataDir}/${nextName}`).catch(() => {});
   }
 
-  async reread(): Promise<void> {
-    this.#key = await readKeyFile(`${this.dataDir}/${fileName}`) ?? this.#key;
+  async reread(claimed: string): Promise<void> {
+    // A rotation that has committed has its key in the first, or else in the second, already.
+    for (const name of [nextName, fileName]) {
+      const key = await readKeyFile(`${this.dataDir}/${name}`);
+      if (key?.fingerprint !== claimed) continue;
+      this.#key = key;
+      return;
+    }
   }
 }
 

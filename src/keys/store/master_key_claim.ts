@@ -15,23 +15,28 @@ export async function readClaim(database: Queryable) {
 }
 
 /**
- * Makes sure, for the rest of the transaction, that this is the database's master key, claiming the
- * database for it where none has. Returns the key's version. Throws an Error of one line.
+ * Returns the database's master key for the rest of the transaction, claiming the database for the
+ * process's own where none has. Throws an Error of one line if the process has another one.
  */
 export async function claimMasterKey(
   tx: Queryable,
-  { source, key }: { source: "environment" | "file"; key: MasterKey },
-): Promise<bigint> {
+  keys: MasterKeySource,
+): Promise<{ key: MasterKey; keyVersion: bigint }> {
   await lockVendorKeys(tx);
   const claim = await readClaim(tx);
   if (!claim) {
+    const key = keys.current();
     await tx.query("insert into master_key (id, version, fingerprint) values (1, 1, $1)", [
       key.fingerprint,
     ]);
-    return 1n;
+    return { key, keyVersion: 1n };
   }
-  if (claim.fingerprint !== key.fingerprint) throw new Error(wrongMasterKeyText(source));
-  return claim.version;
+  const { fingerprint, version } = claim;
+  // Another process may have rotated it.
+  if (fingerprint !== keys.current().fingerprint) await keys.reread(fingerprint);
+  const key = keys.current();
+  if (fingerprint !== key.fingerprint) throw new Error(wrongMasterKeyText(keys.source));
+  return { key, keyVersion: version };
 }
 
 /** Seals and opens values of any subject under the current master key. */
@@ -41,8 +46,7 @@ export function createSealer(masterKey: () => Promise<MasterKeySource>) {
     async open() {
       const keys = await masterKey();
       return async (tx: Queryable, value: Secret, slot: Omit<SealedFor, "keyVersion">) => {
-        const key = keys.current();
-        const keyVersion = await claimMasterKey(tx, { source: keys.source, key });
+        const { key, keyVersion } = await claimMasterKey(tx, keys);
         return { sealed: key.seal(value, { ...slot, keyVersion }), keyVersion };
       };
     },

@@ -76,8 +76,7 @@ async function insert(
   vendor: string,
   value: Secret,
 ): Promise<StoredVendorKey> {
-  const key = masterKeys.current();
-  const keyVersion = await claimMasterKey(tx, { source: masterKeys.source, key });
+  const { key, keyVersion } = await claimMasterKey(tx, masterKeys);
   const sealed = key.seal(value, { accountId, vendor, keyVersion });
   const [row] = await tx.query(
     `insert into vendor_keys (account_id, vendor, sealed, key_version, last_four)
@@ -107,7 +106,7 @@ async function readChanges(
   );
   const { now, fingerprint } = rows[0] as { now: Date; fingerprint: string | null };
   const matches = () => fingerprint === null || fingerprint === masterKeys.current().fingerprint;
-  if (!matches()) await masterKeys.reread();
+  if (fingerprint !== null && !matches()) await masterKeys.reread(fingerprint);
   return {
     now,
     masterKeyMatches: matches(),
