@@ -310,8 +310,10 @@ function createNotFound(registry: Registry) {
         message: "A proxy in front of this service does not forward WebSockets. Use HTTP.",
       });
     }
-    const hint = nearestEndpoint(method, path);
-    const message = `No such endpoint: ${method} ${path.slice(0, 200)}${hint && `.${hint}`}`;
+    // A model's name is in some paths, and some put a key where it belongs.
+    const shown = maskSecrets(path);
+    const hint = nearestEndpoint(method, shown);
+    const message = `No such endpoint: ${method} ${shown.slice(0, 200)}${hint && `.${hint}`}`;
     return new Fault("endpoint_not_found", { message });
   };
 }

@@ -8,7 +8,7 @@ import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 import type { KeyPools } from "../vendors/key_pool.ts";
 import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
-import type { ResolvedModel } from "../vendors/model_name.ts";
+import { type ResolvedModel, shorten } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import { VendorAccess } from "./vendor_call.ts";
 import type { CallContext } from "./call_context.ts";
@@ -77,7 +77,7 @@ export async function requirePrice(
   if (found) return found;
   throw new Fault("model_not_found", {
     param: "model",
-    message: `model: no price is known for '${shownId(target).slice(0, 100)}'.${
+    message: `model: no price is known for '${shorten(shownId(target))}'.${
       alternativeTo(deps, target, principal.account.id, at)
     }`,
   });

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { mintKey } from "../../src/keys/credential.ts";
-import { startTestService } from "../support/service.ts";
+import { startSimulatedService } from "../support/service.ts";
 
 Deno.test("a key that was put where a model belongs is in no answer or log line", async () => {
-  await using service = await startTestService();
+  await using service = await startSimulatedService();
   const misplaced = mintKey(new FakeClock()).value.reveal();
   const send = async (path: string, body: unknown) => {
     const answer = await fetch(service.baseUrl + path, {
@@ -21,14 +21,20 @@ Deno.test("a key that was put where a model belongs is in no answer or log line"
     answers.push(
       await send("/chat/v1/chat/completions", { model, messages }),
       await send("/vendor-b/v1/chat/completions", { model, messages }),
+      await send("/vendor-b/v1/embeddings", { model, input: "Hello" }),
       await send("/chat/v1/responses", { model, input: "Hello" }),
       await send("/chat/v1/messages", { model, max_tokens: 9, messages }),
       await send(`/chat/v1/models/${model}:generateContent`, { contents: [] }),
       await send("/imagen/v1/generate", { model, provider: "openai", prompt: "a cat" }),
       await send("/imagen/v1/generate", { provider: model, prompt: "a cat" }),
+      await send(`/v1beta/models/${model}:generateContnt`, { contents: [] }),
+      await send(`/openai/v1/models/${model}:generateContent`, { contents: [] }),
+      await send(`/nothing/${model}`, {}),
     );
   }
   const texts = [...answers, ...service.log];
   assert.deepEqual(texts.filter((text) => text.includes(misplaced.slice(4, -4))), []);
   assert.ok(service.log.some((line) => line.includes("code=model_not_found")));
+  assert.match(answers.join("\n"), /no price is known for 'openai\/\*\*\*'/);
+  assert.match(answers.join("\n"), /Did you mean POST \/v1beta\/models\/\*\*\*:generateContent\?/);
 });
