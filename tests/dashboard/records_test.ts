@@ -1,6 +1,7 @@
 /** Deletions, exports, evaluations and cohorts, done through their pages. */
 import assert from "@std/assert";
 import type { Answer, BrowserClient } from "../support/browser_client.ts";
+import { startBucket } from "../support/bucket.ts";
 import { readCsv } from "../support/csv.ts";
 import { shared, type TestService } from "../support/service.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
@@ -202,6 +203,24 @@ Deno.test("an export is asked for, fetched, noted and deleted", async () => {
   for (const act of ["created", "downloaded", "deleted"]) {
     assert.ok(audit.includes(`export.${act}`), act);
   }
+});
+
+Deno.test("while the bucket is away, its export is deleted without a word that the file is", async () => {
+  const bucket = await startBucket();
+  await using at = await startDashboard({ env: bucket.env });
+  const owner = await at.owner();
+  const form = "/dashboard/exports/new";
+  const day = new Date().toISOString().slice(0, 10);
+  const wanted = { tables: "interactions", format: "csv", from: day, to: day, delivery: "bucket" };
+  assert.equal((await owner.submit(form, form, wanted)).location, "/dashboard/exports");
+  const { text } = await until(owner, "/dashboard/exports", /\/file"/);
+  const path = /href="(\/dashboard\/exports\/[^"]+\/file)"/.exec(text)?.[1] ?? "";
+  await bucket[Symbol.asyncDispose]();
+  assert.equal((await owner.get(path)).status, 503);
+  const remove = path.replace(/file$/, "delete");
+  const removed = await owner.submit(remove, remove);
+  const list = (await owner.get(removed.location!)).text;
+  assert.ok(list.includes("Its file can&#39;t be removed now"));
 });
 
 Deno.test("an evaluation runs with a chosen key, shows what came out, and is cancelled", async () => {

@@ -54,8 +54,9 @@ export function exportRoutes(app: Routes, ctx: PageContext): void {
     async act(job, request) {
       const { requestId } = job;
       const note = request.note("export.deleted", describe(job), requestId);
-      await ctx.exports.remove(request.accountId, requestId, note);
-      const text = "The export and its file were deleted.";
+      const text = await ctx.exports.remove(request.accountId, requestId, note)
+        ? "The export and its file were deleted."
+        : "The export was deleted. Its file can't be removed now; this is tried again every minute.";
       return { to: address, notice: { kind: "done", text } };
     },
   });
