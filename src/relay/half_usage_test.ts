@@ -12,12 +12,16 @@ const finish: CanonicalEvent = { type: "finish", choice: 0, reason: "stop", raw:
 const report = (usage: Usage): CanonicalEvent => ({ type: "usage", usage });
 
 /** The usage and basis of an answer to a prompt of 100 tokens. */
-function bill(events: readonly CanonicalEvent[], vendorCostBelieved = false) {
+function bill(
+  events: readonly CanonicalEvent[],
+  terms: { vendorCostBelieved?: boolean; dearerTier?: string } = {},
+) {
   const meter = new Meter(1000, () => 0);
   meter.listen(events);
   const { usage, basis, costNanos } = meter.bill({
     ...{ status: "completed", mode: "managed", boundNanos: null, price: undefined },
-    ...{ priceOf: () => undefined, vendorCostBelieved, promptUsage: () => ({ input: 100 }) },
+    ...{ priceOf: () => undefined, vendorCostBelieved: false, ...terms },
+    promptUsage: () => ({ input: 100 }),
   });
   return { usage, basis, costNanos };
 }
@@ -46,11 +50,9 @@ for (const [name, reported, input, output] of rows) {
 
 Deno.test("an answer without words has no output to report, beside its thoughts", () => {
   for (const reported of [{ input: 50, output: 0 }, { input: 50, output: 9, reasoning: 9 }]) {
-    const { usage, basis } = bill([
-      said[0]!,
-      finish,
-      report({ ...reported, unreported: "output" }),
-    ]);
+    const events = [said[0]!, finish, report({ ...reported, unreported: "output" })];
+    // Nor is it in a tier that was asked for and isn't reported.
+    const { usage, basis } = bill(events, { dearerTier: "priority" });
     assert.deepEqual([usage, basis], [reported, "reported"]);
   }
 });
@@ -67,7 +69,7 @@ Deno.test("a cost that the vendor reports needs no tokens", () => {
   const cost = { vendorCostUsd: "0.000123456789" };
   const { usage, ...billed } = bill(
     [...said, finish, report({ input: 50, output: 0, ...cost, unreported: "output" })],
-    true,
+    { vendorCostBelieved: true },
   );
   assert.deepEqual(usage, { input: 50, output: 3, ...cost });
   assert.deepEqual(billed, { basis: "vendor_cost", costNanos: 123_457n });

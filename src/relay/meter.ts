@@ -240,12 +240,14 @@ export class Meter implements CallMeter {
     terms: EstimateTerms,
   ): { usage: Usage; isEstimate: boolean } {
     if (!reported) return { usage: this.#estimated(terms), isEstimate: true };
-    const { unreported, input, output, reasoning = 0 } = reported;
+    const { unreported, ...named } = reported;
     if (!unreported) return { usage: reported, isEstimate: false };
+    const { input, output, reasoning = 0 } = named;
     const estimate = this.#estimated(terms);
     if (unreported === "input") return { usage: { ...estimate, output }, isEstimate: true };
     // An answer without words has no other output to report.
-    return { usage: { ...estimate, input }, isEstimate: estimate.output > reasoning };
+    if (estimate.output <= reasoning) return { usage: named, isEstimate: false };
+    return { usage: { ...estimate, input }, isEstimate: true };
   }
 
   /** Counts as the images' all output beside reasoning and words. */
