@@ -40,7 +40,7 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
   const slash = name.indexOf("/");
   const vendor = slash > 0 ? registry.find(name.slice(0, slash)) : undefined;
   const model = ownName(vendor, name.slice(slash + 1));
-  if (!vendor || model === "" || model.length > longestModel) {
+  if (!vendor || !mayBeModel(model)) {
     throw new Fault("model_not_found", {
       param: "model",
       message: `model: unknown model '${
@@ -58,7 +58,7 @@ export function resolveUnified(registry: Registry, name: string): ResolvedModel 
 export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
   const prefix = [vendor.label, ...vendor.aliases].find((one) => name.startsWith(`${one}/`));
   const model = ownName(vendor, prefix === undefined ? name : name.slice(prefix.length + 1));
-  if (model === "" || model.length > longestModel) {
+  if (!mayBeModel(model)) {
     throw new Fault("model_not_found", {
       param: "model",
       message: `model: unknown model '${shorten(name)}'.`,
@@ -72,6 +72,11 @@ function ownName(vendor: Vendor | undefined, name: string): string {
   return namePrefix !== undefined && name.startsWith(namePrefix)
     ? name.slice(namePrefix.length)
     : name;
+}
+
+/** False for a service key, too: some put it where the model belongs, and no vendor may get it. */
+function mayBeModel(name: string): boolean {
+  return name !== "" && name.length <= longestModel && !/dmt_[0-9A-Za-z]{49}/.test(name);
 }
 
 /** Shortens a caller's name for quoting in messages, and masks a key that was put in its place. */

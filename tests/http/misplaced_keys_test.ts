@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { mintKey } from "../../src/keys/credential.ts";
+import { startFourVendors } from "../support/four_vendors.ts";
 import { startSimulatedService } from "../support/service.ts";
 
 Deno.test("a key that was put where a model belongs is in no answer or log line", async () => {
@@ -37,4 +38,21 @@ Deno.test("a key that was put where a model belongs is in no answer or log line"
   assert.ok(service.log.some((line) => line.includes("code=model_not_found")));
   assert.match(answers.join("\n"), /no price is known for 'openai\/\*\*\*'/);
   assert.match(answers.join("\n"), /Did you mean POST \/v1beta\/models\/\*\*\*:generateContent\?/);
+});
+
+Deno.test("a key that was put where a model belongs reaches no vendor", async () => {
+  await using service = await startFourVendors();
+  const misplaced = mintKey(new FakeClock()).value.reveal();
+  const messages = [{ role: "user", content: "Hello" }];
+  const headers = { authorization: `Bearer ${service.key};sk-own-key` };
+  for (const name of [misplaced, `${misplaced};sk-own-key`, `Bearer ${misplaced}`]) {
+    for (const [path, model] of [["up-chat", name], ["chat", `up-chat/${name}`]]) {
+      const body = { model, messages };
+      const answer = await service.post(`/${path}/v1/chat/completions`, body, headers);
+      const { error } = await answer.json();
+      assert.deepEqual([answer.status, error.code, error.param], [404, "model_not_found", "model"]);
+      assert.match(error.message, /^model: unknown model '.*\*\*\*'/);
+    }
+  }
+  assert.deepEqual(await service.rows(), []);
 });
