@@ -251,7 +251,8 @@ const CLOSE_BRACE = 0x7d;
 const stepUnits = 512 * 1024;
 const stepMembers = 1024;
 
-function* listMembers(
+/** All members in their order, also those of duplicate keys; undefined for another kind of value. */
+export function* listMembers(
   text: string,
   start: number,
 ): Steps<{ members: Member[]; end: number } | undefined> {

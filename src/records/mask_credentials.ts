@@ -2,7 +2,7 @@ import { parseExactly } from "../base/exact_json.ts";
 import {
   type Edit,
   itemsAt,
-  membersAtSteps,
+  listMembers,
   skipSpace,
   splice,
   type TextRange,
@@ -133,12 +133,14 @@ function* searchAt(search: Search, { field, inside }: FieldTree, range: TextRang
   }
   const inText = text[range.start] === '"' ? inside.get("*")?.field : undefined;
   if (inText) search.found.push({ ...range, field: inText });
-  const members = (yield* membersAtSteps(text, range.start))?.members;
-  if (members === undefined) return;
-  for (const [name, tree] of inside) {
-    for (const member of name === "*" ? members.values() : [members.get(name)]) {
-      if (!member) continue;
-      yield* searchAt(search, tree, { start: member.valueStart, end: member.valueEnd });
+  const object = yield* listMembers(text, range.start);
+  // A repeated name is recorded with each of its values.
+  for (const { key, valueStart: start, valueEnd: end } of object?.members ?? []) {
+    if (++search.passed % valuesPerStep === 0) yield;
+    const named = inside.get(key);
+    const each = key === "*" ? undefined : inside.get("*");
+    for (const tree of [named, each]) {
+      if (tree) yield* searchAt(search, tree, { start, end });
     }
   }
 }

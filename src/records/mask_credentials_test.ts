@@ -65,6 +65,12 @@ const requests: readonly [
     responses,
     `{"\\u0074ools":[{"autho\\u0072ization":«"t"»,"server\\u005furl":«"x"»,"\\u0068eaders":{"A":«"t"»}}]}`,
   ],
+  [
+    "a tool whose names stand there twice, or are an asterisk,",
+    responses,
+    `{"tools":[{"authorization":«"s"»}],"tools":[{"authorization":«"t"»,"authorization":«"u"»,
+      "headers":{"*":«"v"»,"A":«"w"»,"A":«"x"»}}]}`,
+  ],
 ];
 
 for (const [name, { credentialFields: fields }, text] of requests) {
