@@ -67,6 +67,14 @@ export function* boundPayloadSteps(sent: string, limits: PayloadLimits): Steps<B
   if (text.length <= largeUnits && text.length * 3 <= maxBytes) {
     return { text, truncated: false, media: [] };
   }
+  return yield* storedPayload(text, { maxBytes, inlineBytes, fields });
+}
+
+/** Takes large media out of a payload, and cuts the rest to its limit; idempotent. */
+export function* storedPayload(
+  text: string,
+  { maxBytes, inlineBytes, fields }: Omit<PayloadLimits, "credentials">,
+): Steps<BoundPayload> {
   const { text: left, media } = yield* externalizeMediaSteps(text, { inlineBytes, fields });
   return { ...capPayload(left, maxBytes), media };
 }

@@ -1,4 +1,5 @@
 import type { Log } from "../base/log.ts";
+import type { Steps } from "../base/steps.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** The steps between an answer's last byte and its row, each run on its own. */
@@ -53,6 +54,22 @@ export class SettlingSteps {
     try {
       this.#deps.before?.(step);
       return act();
+    } catch (thrown) {
+      this.note(step, transactionId, thrown);
+      return otherwise();
+    }
+  }
+
+  /** The same for work that comes in steps. */
+  *runSteps<T>(
+    step: SettlingStep,
+    transactionId: string,
+    act: () => Steps<T>,
+    otherwise: () => T,
+  ): Steps<T> {
+    try {
+      this.#deps.before?.(step);
+      return yield* act();
     } catch (thrown) {
       this.note(step, transactionId, thrown);
       return otherwise();

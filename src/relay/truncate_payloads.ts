@@ -1,4 +1,5 @@
-import { pushAll } from "../base/lists.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Steps } from "../base/steps.ts";
 import { Turns } from "../base/turns.ts";
 import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
@@ -10,8 +11,7 @@ import {
 } from "../shared/interaction.ts";
 import { mediaBytes } from "../shared/media.ts";
 import type { RecordedForm } from "./recorded_request.ts";
-import { externalizeMedia } from "../records/externalize_media.ts";
-import { capPayload } from "../records/payload.ts";
+import { type PayloadLimits, storedPayload } from "../records/payload.ts";
 import { storablePart, type StoredBytes } from "../records/stored_bytes.ts";
 import type { SettlingSteps } from "./settling_steps.ts";
 
@@ -44,21 +44,22 @@ const chunkUnits = 8 * 1024 * 1024;
 
 /**
  * Wraps a store so that it takes rows with payloads as they were sent: moves large media out of
- * them and cuts the rest to its limit. No caller waits for this.
+ * them and cuts the rest to its limit, in steps. No caller waits for this.
  */
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
-  { gcHint = { addReleased() {} }, room = unbounded, settling }: {
+  { gcHint = { addReleased() {} }, room = unbounded, settling, clock }: {
     gcHint?: GcHint;
     room?: Pick<StoredBytes, "fit">;
     settling?: SettlingSteps;
+    clock?: Pick<Clock, "monotonicMs">;
   } = {},
 ): Pick<InteractionStore, "insert"> {
   // If a payload can't be converted, its row is stored without payloads, and other rows as usual.
   const formOf = (row: SettledCall) =>
     settling
-      ? settling.run(
+      ? settling.runSteps(
         "stored form",
         row.transactionId,
         () => storedForm(row, rules),
@@ -75,7 +76,7 @@ export function storePayloads(
     async insert(rows, options) {
       let chunk: SettledCall[] = [];
       let units = 0;
-      const turns = new Turns();
+      const turns = new Turns(clock);
       for (const row of rows) {
         await turns.pause();
         const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
@@ -85,7 +86,7 @@ export function storePayloads(
           chunk = [];
           units = 0;
         }
-        chunk.push(formOf(row));
+        chunk.push(await turns.finish(formOf(row)));
         units += size;
       }
       if (chunk.length > 0) await insert(chunk, options);
@@ -98,28 +99,25 @@ const unbounded: Pick<StoredBytes, "fit"> = {
 };
 
 /** Returns the row as it is stored; idempotent. */
-export function storedForm(row: SettledCall, rules: PayloadRules): SettledCall {
-  const options = {
+export function* storedForm(row: SettledCall, rules: PayloadRules): Steps<SettledCall> {
+  const limits = {
+    maxBytes: rules.payloadMaxBytes,
     inlineBytes: rules.mediaInlineBytes,
     fields: rules.mediaFields[row.dialect] ?? [],
   };
-  const media = [...row.media ?? []];
-  let truncated = row.payloadTruncated;
-  const store = (text: string | null) => {
-    if (text === null) return null;
-    const lifted = externalizeMedia(text, options);
-    pushAll(media, lifted.media);
-    const capped = capPayload(lifted.text, rules.payloadMaxBytes);
-    truncated ||= capped.truncated;
-    return capped.text;
-  };
-  const requestText = store(row.requestText);
-  const responseText = store(row.responseText);
+  const request = yield* payloadOf(row.requestText, limits);
+  const response = yield* payloadOf(row.responseText, limits);
+  const media = [...row.media ?? [], ...request.media, ...response.media];
   return storablePart({
     ...row,
-    requestText,
-    responseText,
-    payloadTruncated: truncated,
+    requestText: request.text,
+    responseText: response.text,
+    payloadTruncated: row.payloadTruncated || request.truncated || response.truncated,
     ...(media.length > 0 ? { media } : {}),
   });
+}
+
+function* payloadOf(text: string | null, limits: Omit<PayloadLimits, "credentials">) {
+  if (text === null) return { text, truncated: false, media: [] };
+  return yield* storedPayload(text, limits);
 }
