@@ -41,9 +41,12 @@ export function* flatMapInSteps<A, B>(
 }
 
 /** `forEach` in steps of `stride` elements. */
-export function* forEachInSteps<A>(list: readonly A[], act: (one: A) => void): Steps<void> {
+export function* forEachInSteps<A>(
+  list: readonly A[],
+  act: (one: A, index: number) => void,
+): Steps<void> {
   for (let index = 0; index < list.length; index++) {
-    act(list[index]!);
+    act(list[index]!, index);
     if ((index + 1) % stride === 0) yield;
   }
 }

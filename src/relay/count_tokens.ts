@@ -188,9 +188,10 @@ async function withConversation(
  * Returns the body as a call would send it: the vendor refuses unsigned thinking in a count too.
  */
 async function asSent({ caller, dialect, plain }: Counted, target: ResolvedModel) {
-  const unsigned = unsignedThinking({ caller, dialect, body: plain, target });
-  if (!unsigned) return plain;
   const { step = runAtOnce } = caller;
+  const request = { caller, dialect, body: plain, target };
+  const unsigned = await step.inSteps(() => unsignedThinking(request));
+  if (!unsigned) return plain;
   const changes = { model: target.model, askStreamUsage: false, unsigned };
   const facts = await step(() => dialect.readRequest(plain));
   const text = await step.inSteps(() => writeJson(plain));

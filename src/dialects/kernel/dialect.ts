@@ -134,7 +134,7 @@ interface OptionalForms {
    * For a dialect whose vendors sign their thinking: the unsigned parts of the conversation, which
    * this model would refuse; undefined if there are none.
    */
-  unsignedThinking?(body: unknown, model: string): UnsignedThinking | undefined;
+  unsignedThinking?(body: unknown, model: string): Steps<UnsignedThinking | undefined>;
   /** For a dialect whose models differ in what they accept: whether this one refuses the request. */
   refusesForm?(body: unknown, model: string, quirks: DialectQuirks): boolean;
   /** For a dialect whose callers may ask for a summary of their conversation: whether one does. */

@@ -1,6 +1,7 @@
 import { withExactIntegers } from "../../base/exact_integers.ts";
 import { writeJson } from "../../base/write_json.ts";
 import { runAtOnce, type Step } from "../../base/heavy_work.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type {
@@ -98,8 +99,7 @@ export async function planCall(
   if (first === dialect.name && !isEmulated && !isForAnotherModel(request)) {
     const hosted = request.hosted ?? await step.inSteps(() => dialect.hostedWork(request.body));
     if (!losesSearch(deps, request, hosted)) {
-      const changes = { renamed: limitRename(request), unsigned: unsignedThinking(request) };
-      return await step.inSteps(() => passThrough({ ...request, hosted }, changes));
+      return await step.inSteps(() => passed({ ...request, hosted }));
     }
   }
   const { callMembers } = dialect;
@@ -188,16 +188,23 @@ function limitRename({ facts, target, caller }: PlanRequest): string | undefined
   return translationMode(caller) === "strict" ? undefined : limitRename;
 }
 
+/** Plans a call that goes on as it came, except for what the model refuses. */
+function* passed(request: PlanRequest): Steps<TextPlan> {
+  const unsigned = yield* unsignedThinking(request);
+  return yield* passThrough(request, { renamed: limitRename(request), unsigned });
+}
+
 /**
  * Returns the thinking, searches and calls in a request that the vendor refuses, and a summary that
  * the service wrote, which no vendor can read. A strict caller's stay as they are, except signatures
  * that the service wrote: they go to no vendor.
  */
-export function unsignedThinking(
+export function* unsignedThinking(
   { dialect, body, target, caller }: Pick<PlanRequest, "dialect" | "body" | "target" | "caller">,
-): UnsignedThinking | undefined {
+): Steps<UnsignedThinking | undefined> {
   const isStrict = translationMode(caller) === "strict";
-  const unsigned = dialect.unsignedThinking?.(body, target.model);
+  const unsigned = dialect.unsignedThinking &&
+    (yield* dialect.unsignedThinking(body, target.model));
   const signs = target.vendor.quirks.signedThinking?.test(target.model) === true;
   if (signs && !isStrict) return unsigned;
   const { marked, summary } = unsigned ?? {};

@@ -212,7 +212,7 @@ Deno.test("a summary carries the tools that the conversation added, and those th
   assert.deepEqual(outcome(removed), []);
   const text = JSON.stringify({ ...base, messages: [summary, user] });
   const sent = { model: "m", messages: [summary, user] };
-  const unsigned = messages.unsignedThinking!(sent, "m")!;
+  const unsigned = finish(messages.unsignedThinking!(sent, "m"))!;
   const facts = messages.readRequest(sent);
   const edited = { model: "m", askStreamUsage: false, unsigned };
   assert.deepEqual(JSON.parse(finish(messages.spliceRequest(text, facts, edited))).messages, [

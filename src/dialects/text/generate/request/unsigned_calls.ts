@@ -7,7 +7,7 @@ import {
   membersAt,
   type TextRange,
 } from "../../../../base/json_text.ts";
-import type { Steps } from "../../../../base/steps.ts";
+import { forEachInSteps, mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
 import { asList, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { signatureSentinel } from "../../../kernel/reasoning.ts";
@@ -21,24 +21,38 @@ import { camelCase, Fields } from "./fields.ts";
  * the whole request for a turn whose first call has none, so that one turn answered by a fallback
  * would end the conversation.
  */
-export function unsignedCalls(body: unknown, model: string): UnsignedThinking | undefined {
+export function* unsignedCalls(
+  body: unknown,
+  model: string,
+): Steps<UnsignedThinking | undefined> {
   const isRequired = modelTraits(model).signatures;
   const blocks = new Map<number, Set<number>>();
   const marked = new Map<number, Set<number>>();
   for (const [index, content] of asList((body as JsonRecord).contents).entries()) {
+    yield;
     if (!isRecord(content) || content.role !== "model") continue;
     const parts = asList(content.parts);
-    const first = parts.findIndex(isCall);
-    const signatures = parts.map(signatureIn);
-    const ours = new Set(
-      signatures.flatMap((value, at) => markedCallId(value) === undefined ? [] : [at]),
-    );
+    const first = yield* firstCall(parts);
+    const signatures = yield* mapInSteps(parts, signatureIn);
+    const ours = new Set<number>();
+    yield* forEachInSteps(signatures, (value, at) => {
+      if (markedCallId(value) !== undefined) ours.add(at);
+    });
     if (ours.size > 0) marked.set(index, ours);
     const isMissing = isRequired && signatures[first] === "";
     if (ours.size > 0 || isMissing) blocks.set(index, isMissing ? new Set([...ours, first]) : ours);
   }
   if (blocks.size === 0) return undefined;
   return { blocks, switchesOff: false, ...(marked.size > 0 ? { marked } : {}) };
+}
+
+/** The index of the first call; -1 if there is none. */
+function* firstCall(parts: readonly unknown[]): Steps<number> {
+  for (let at = 0; at < parts.length; at++) {
+    if (isCall(parts[at])) return at;
+    if (at % 16 === 15) yield;
+  }
+  return -1;
 }
 
 function isCall(part: unknown): boolean {

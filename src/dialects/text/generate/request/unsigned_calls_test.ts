@@ -6,7 +6,7 @@ import { generate } from "../mod.ts";
 /** The contents as they go on to a model. */
 function passed(contents: unknown, model = "gemini-3.1-pro-preview") {
   const body = { contents, generationConfig: { temperature: 1 } };
-  const unsigned = generate.unsignedThinking!(body, model);
+  const unsigned = finish(generate.unsignedThinking!(body, model));
   const facts = generate.readRequest({ ...body, model });
   const changes = { model, askStreamUsage: true, ...(unsigned ? { unsigned } : {}) };
   return JSON.parse(finish(generate.spliceRequest(JSON.stringify(body, null, 1), facts, changes)))
@@ -61,4 +61,14 @@ Deno.test("the mark of another vendor's call never reaches Google", () => {
     hello,
     answer(bare, bare),
   ]);
+});
+
+Deno.test("the unsigned calls of many contents, and of one, are found in steps", () => {
+  const many = Array.from({ length: 20_000 }, () => answer(thought, call));
+  const one = [answer(...Array.from({ length: 40_000 }, () => thought), call)];
+  for (const contents of [many, one]) {
+    const found = generate.unsignedThinking!({ contents }, "gemini-3.1-pro-preview");
+    const steps = [...found].length;
+    assert.ok(steps >= 30, `${steps}`);
+  }
 });

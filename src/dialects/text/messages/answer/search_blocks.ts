@@ -1,3 +1,4 @@
+import { forEachInSteps, type Steps } from "../../../../base/steps.ts";
 import { sha256Hex } from "../../../../base/hash.ts";
 import { finish } from "../../../../base/steps.ts";
 import type { SearchWork } from "../../../kernel/canonical.ts";
@@ -54,19 +55,20 @@ function resultTokens(results: readonly JsonRecord[]): number {
  * Returns the indexes of other vendors' searches, as `writeSearchBlocks` writes them, in an earlier
  * answer that the caller sends back.
  */
-export function unsealedSearches(content: readonly unknown[]): Set<number> {
+export function* unsealedSearches(content: readonly unknown[]): Steps<Set<number>> {
   const found = new Set<number>();
   const ids = new Set<unknown>();
-  for (const [index, block] of content.entries()) {
-    if (!isRecord(block) || block.type !== "web_search_tool_result") continue;
+  yield* forEachInSteps(content, (block, index) => {
+    if (!isRecord(block) || block.type !== "web_search_tool_result") return;
     const results = Array.isArray(block.content) ? block.content : [];
-    if (!results.some((one) => isRecord(one) && one.encrypted_content === "")) continue;
+    if (!results.some((one) => isRecord(one) && one.encrypted_content === "")) return;
     found.add(index);
     ids.add(block.tool_use_id);
-  }
-  for (const [index, block] of content.entries()) {
+  });
+  if (ids.size === 0) return found;
+  yield* forEachInSteps(content, (block, index) => {
     if (isRecord(block) && block.type === "server_tool_use" && ids.has(block.id)) found.add(index);
-  }
+  });
   return found;
 }
 

@@ -8,7 +8,7 @@ import {
   removeMember,
 } from "../../../../base/json_text.ts";
 import { pushAll } from "../../../../base/lists.ts";
-import type { Steps } from "../../../../base/steps.ts";
+import { flatMapInSteps, forEachInSteps, type Steps } from "../../../../base/steps.ts";
 import type { UnsignedThinking } from "../../../kernel/dialect.ts";
 import { summaryText } from "../../../kernel/summary.ts";
 import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
@@ -22,7 +22,7 @@ import { unsealedSearches } from "../answer/search_blocks.ts";
  * conversation. A vendor that signs its own refuses the whole request for them, so that one turn
  * answered by a fallback would end the conversation.
  */
-export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
+export function* unsignedThinking(body: unknown): Steps<UnsignedThinking | undefined> {
   const { messages, thinking } = body as JsonRecord;
   if (!Array.isArray(messages)) return undefined;
   const blocks = new Map<number, Set<number>>();
@@ -30,6 +30,7 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
   let summary: UnsignedThinking["summary"];
   let last: unknown[] = [];
   for (const [index, message] of messages.entries()) {
+    yield;
     if (!isRecord(message) || message.role !== "assistant") continue;
     if (!Array.isArray(message.content)) {
       last = [];
@@ -42,16 +43,18 @@ export function unsignedThinking(body: unknown): UnsignedThinking | undefined {
       blocks.clear();
       cited.clear();
     }
-    const unsigned = unsealedSearches(content);
+    const unsigned = yield* unsealedSearches(content);
     const texts = new Set<number>();
-    for (const [at, block] of content.entries()) {
+    yield* forEachInSteps(content, (block, at) => {
       if (isUnsigned(block)) unsigned.add(at);
       // A text without words is nothing without its sources.
       else if (citesUnsealed(block)) (asRecord(block).text === "" ? unsigned : texts).add(at);
-    }
+    });
     if (unsigned.size > 0) blocks.set(index, unsigned);
     if (texts.size > 0) cited.set(index, texts);
-    last = unsigned.size === 0 ? content : content.filter((_, at) => !unsigned.has(at));
+    last = unsigned.size === 0
+      ? content
+      : yield* flatMapInSteps(content, (block, at) => unsigned.has(at) ? [] : [block]);
   }
   if (blocks.size === 0 && cited.size === 0 && summary === undefined) return undefined;
   const isOn = isRecord(thinking) && thinking.type === "enabled";

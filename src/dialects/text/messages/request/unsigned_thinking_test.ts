@@ -5,7 +5,7 @@ import { messages } from "../mod.ts";
 
 /** The text that is sent, parsed; undefined where nothing in it is unsigned. */
 function passed(body: object) {
-  const unsigned = messages.unsignedThinking!(body, "m");
+  const unsigned = finish(messages.unsignedThinking!(body, "m"));
   if (unsigned === undefined) return undefined;
   const facts = messages.readRequest(body);
   const changes = { model: "m", askStreamUsage: true, unsigned };
@@ -98,4 +98,13 @@ Deno.test("nothing before the last summary is sent, as its vendor would leave it
   // Only what is sent decides whether thinking is possible.
   const calls = [hello, answer(other, use), result, summary("1"), hello, answer(use), result];
   assert.deepEqual(passed({ model: "m", messages: calls, thinking })?.thinking, thinking);
+});
+
+Deno.test("the unsigned blocks of many messages, and of one, are found in steps", () => {
+  const many = Array.from({ length: 20_000 }, () => answer(other, text));
+  const one = [answer(...Array.from({ length: 40_000 }, () => other), text)];
+  for (const turns of [many, one]) {
+    const steps = [...messages.unsignedThinking!({ messages: turns }, "m")].length;
+    assert.ok(steps >= 30, `${steps}`);
+  }
 });
