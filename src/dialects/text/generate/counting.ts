@@ -1,6 +1,6 @@
 import type { TokenCountEndpoint } from "../../kernel/dialect.ts";
 import { invalidValue } from "../../../shared/fault.ts";
-import { asRecord, count, type JsonRecord } from "../../kernel/json.ts";
+import { asRecord, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { bareModel, countTokensPath } from "./models.ts";
 import { resultText } from "./request/decode_contents.ts";
 import { Fields } from "./request/fields.ts";
@@ -41,11 +41,16 @@ function missingContents(): never {
  * CLI counts results with media alone, and Google counts them.
  */
 function withoutStrayResults(request: JsonRecord): JsonRecord {
-  const [first, ...rest] = new Fields(request, "").objects("contents");
-  const parts = first?.objects("parts") ?? [];
+  const fields = new Fields(request, "");
+  const value = fields.value("contents");
+  const contents = Array.isArray(value) ? value : [value];
+  const first = contents[0];
+  // Decoding refuses what isn't an object.
+  if (!isRecord(first)) return request;
+  const parts = new Fields(first, `${fields.at("contents")}[0]`).objects("parts");
   if (!parts.some((part) => part.has("functionResponse"))) return request;
-  const written = { ...first!.record, parts: parts.flatMap(contentOf) };
-  return { ...request, contents: [written, ...rest.map(({ record }) => record)] };
+  const written = { ...first, parts: parts.flatMap(contentOf) };
+  return { ...request, contents: [written, ...contents.slice(1)] };
 }
 
 function contentOf(part: Fields): JsonRecord[] {
