@@ -36,7 +36,7 @@ Deno.test("a key that was put where a model belongs is in no answer or log line"
   const texts = [...answers, ...service.log];
   assert.deepEqual(texts.filter((text) => text.includes(misplaced.slice(4, -4))), []);
   assert.ok(service.log.some((line) => line.includes("code=model_not_found")));
-  assert.match(answers.join("\n"), /no price is known for 'openai\/\*\*\*'/);
+  assert.match(answers.join("\n"), /unknown model 'openai\/\*\*\*'/);
   assert.match(answers.join("\n"), /Did you mean POST \/v1beta\/models\/\*\*\*:generateContent\?/);
 });
 
