@@ -79,7 +79,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ),
   ...{ a: ["href", "title", "rel", "target"], ol: ["start"] },
   ...{ pre: ["class", "tabindex", "aria-label"], div: ["class", "tabindex", "role", "aria-label"] },
-  ...{ table: [], thead: [], tbody: [], tr: [], th: ["class"], td: ["class"] },
+  ...{ table: ["aria-label"], thead: [], tbody: [], tr: [], th: ["class"], td: ["class"] },
 };
 
 function assertHarmless(text: string): void {
