@@ -9,7 +9,7 @@ import type {
 import type { AuditNote } from "../audit/audit.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import { exportBytes } from "./text.ts";
-import { Fault, messageOf, overLimit } from "../shared/fault.ts";
+import { Fault, messageOf, overLimit, reasonOf } from "../shared/fault.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
 import { createExportQueue, type ExportRunnerDeps } from "./runner.ts";
 
@@ -70,8 +70,10 @@ export class Exports {
     try {
       const snapshot = await source.snapshot();
       const pieces = exportBytes(source, { ...spec, accountId, snapshot }, onRows);
-      const first = await pieces.next();
-      return resumed(first, pieces, leave);
+      return resumed(await pieces.next(), pieces, (failure) => {
+        leave();
+        if (failure) this.#warnOfAnswer(accountId, undefined, failure);
+      });
     } catch (thrown) {
       leave();
       throw thrown;
@@ -158,7 +160,9 @@ export class Exports {
   /** Reads the first piece before it resolves, as `write` does. */
   async read(job: ExportJob, start: number, end: number): Promise<AsyncGenerator<Uint8Array>> {
     const pieces = this.#filesOf(job).read(job, start, end);
-    return resumed(await pieces.next(), pieces, () => {});
+    return resumed(await pieces.next(), pieces, (failure) => {
+      if (failure) this.#warnOfAnswer(job.accountId, job.requestId, failure);
+    });
   }
 
   list(accountId: number): Promise<ExportJob[]> {
@@ -238,12 +242,22 @@ export class Exports {
     });
   }
 
+  /** Its caller sees only that the answer has no end. */
+  #warnOfAnswer(account: number, id: string | undefined, { thrown }: Failure): void {
+    const reason = reasonOf(thrown);
+    this.#deps.log.warn("an export's answer broke off", { account, id, reason });
+  }
+
   #warn(job: ExportJob, thrown: unknown): void {
     this.#deps.log.warn("an export's file could not be deleted", {
       id: job.requestId,
       reason: messageOf(thrown),
     });
   }
+}
+
+interface Failure {
+  readonly thrown: unknown;
 }
 
 /**
@@ -254,7 +268,7 @@ export class Exports {
 function resumed<T>(
   first: IteratorResult<T>,
   rest: AsyncGenerator<T>,
-  onEnd: () => void,
+  onEnd: (failure?: Failure) => void,
 ): AsyncGenerator<T> {
   let waiting: IteratorResult<T> | undefined = first;
   const counted = async (next: Promise<IteratorResult<T>>) => {
@@ -263,7 +277,7 @@ function resumed<T>(
       if (result.done) onEnd();
       return result;
     } catch (thrown) {
-      onEnd();
+      onEnd({ thrown });
       throw thrown;
     }
   };
@@ -273,8 +287,8 @@ function resumed<T>(
       waiting = undefined;
       return counted(next);
     },
-    return: (value) => rest.return(value).finally(onEnd),
-    throw: (thrown) => rest.throw(thrown).finally(onEnd),
+    return: (value) => rest.return(value).finally(() => onEnd()),
+    throw: (thrown) => rest.throw(thrown).finally(() => onEnd()),
     [Symbol.asyncIterator]() {
       return this;
     },

@@ -5,6 +5,7 @@ import {
   type ExportJob,
   type ExportJobStore,
 } from "./export_job.ts";
+import type { Log } from "../base/log.ts";
 import type { ExportSource } from "./export_source.ts";
 import { Fault } from "../shared/fault.ts";
 import { Exports } from "./exports.ts";
@@ -71,6 +72,7 @@ function memoryFiles() {
       const length = files.get(`${requestId}.${claim}`);
       if (length === undefined) throw exportFileMissing(requestId);
       yield new Uint8Array(length);
+      if (disk.isAway) throw new Error("the disk is away");
     },
     remove: ({ requestId, claim }, which) => {
       if (disk.isAway) return Promise.reject(new Error("the disk is away"));
@@ -86,6 +88,7 @@ function memoryFiles() {
 function setup(
   source: Partial<ExportSource> = {},
   { jobs, jobNow, said }: ReturnType<typeof memoryJobs> = memoryJobs(),
+  warn: Log["warn"] = (message) => void said.push(message),
 ) {
   const { files, disk, place: location } = memoryFiles();
   const exports = new Exports({
@@ -98,7 +101,7 @@ function setup(
     },
     stores: { files: location },
     defaultLocation: "files",
-    log: { warn: (message) => void said.push(message) },
+    log: { warn },
     newId: () => "job",
     pause: () => new Promise((resolve) => setImmediate(resolve)),
   });
@@ -129,6 +132,33 @@ Deno.test("a job whose rows are erased while it is written starts over, and leav
   const done = await waiting;
   assert.deepEqual([done?.state, done?.claim, reads], ["ready", 2, 2]);
   assert.deepEqual([...files.keys()], ["job.2"]);
+});
+
+Deno.test("the log says why an answer that had begun broke off", async () => {
+  const logged: unknown[] = [];
+  const { exports, disk } = setup(
+    {
+      async *read() {
+        yield [["x".repeat(200_000)]];
+        if (disk.isAway) throw new Error("the rows are away");
+      },
+    },
+    memoryJobs(),
+    (...line) => void logged.push(line),
+  );
+  const job = (await exports.finished(await exports.start(7, order, "job"), stays))!;
+  disk.isAway = true;
+  const file = await exports.read(job, 0, job.bytesSize);
+  await assert.rejects(Array.fromAsync(file), /the disk is away/);
+  const direct = await exports.write(7, order);
+  await assert.rejects(Array.fromAsync(direct), /the rows are away/);
+  // A caller who leaves is no failure.
+  await (await exports.read(job, 0, job.bytesSize)).return(undefined);
+  const said = "an export's answer broke off";
+  assert.deepEqual(logged, [
+    [said, { account: 7, id: "job", reason: "the disk is away" }],
+    [said, { account: 7, id: undefined, reason: "the rows are away" }],
+  ]);
 });
 
 Deno.test("a file that is missing is noticed before an answer begins", async () => {

@@ -52,6 +52,7 @@ export const logEvents: Readonly<Record<string, string>> = {
   "an interaction could not be evaluated": "eval.item_failed",
   "an evaluation was interrupted": "eval.interrupted",
   "an export failed": "export.failed",
+  "an export's answer broke off": "export.answer_broke_off",
   "an export's file could not be deleted": "export.file_not_removed",
   "idempotent answer not stored": "idempotency.answer_not_stored",
   "a claim could not be released": "idempotency.claim_not_returned",

@@ -123,9 +123,21 @@ Deno.test("a store that falls silent within a file, or before it, fails the read
       await exchange.write("hello");
     });
     const bucket = bucketOf(storeAt(store.url), 300);
-    const reason = begins ? /the bucket was silent/ : { code: "store_unavailable" };
+    const reason = begins
+      ? /did not give all of the file: it was silent/
+      : { code: "store_unavailable" };
     await assert.rejects(collect(bucket.read(file, 0, 1000)), reason, `begins: ${begins}`);
   }
+});
+
+Deno.test("a store that breaks off within a file is named", async () => {
+  await using store = await startFakeVendor(async (exchange) => {
+    await exchange.head(206, {}, { length: 1000 });
+    await exchange.write("hello");
+    exchange.cut();
+  });
+  const reading = collect(bucketOf(storeAt(store.url)).read(file, 0, 1000));
+  await assert.rejects(reading, /^Error: the bucket did not give all of the file: ./);
 });
 
 Deno.test("a caller that takes its time gets the whole file", async () => {

@@ -151,7 +151,7 @@ function unreadable(requestId: string, thrown: unknown): Fault {
 /** Yields a file's pieces; fails if the store lets us wait for one for longer than `waitMs`. */
 async function* unlessSilent(body: Readable, waitMs: number): AsyncGenerator<Uint8Array> {
   const limit = () =>
-    setTimeout(() => body.destroy(new Error(`the bucket was silent for ${waitMs} ms`)), waitMs);
+    setTimeout(() => body.destroy(new Error(`it was silent for ${waitMs} ms`)), waitMs);
   let timer = limit();
   try {
     for await (const piece of body) {
@@ -159,6 +159,8 @@ async function* unlessSilent(body: Readable, waitMs: number): AsyncGenerator<Uin
       yield piece;
       timer = limit();
     }
+  } catch (thrown) {
+    throw new Error(`the bucket did not give all of the file: ${messageOf(thrown)}`);
   } finally {
     clearTimeout(timer);
   }
