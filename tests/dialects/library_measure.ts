@@ -7,7 +7,7 @@ import { finish } from "../../src/base/steps.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { type Json, LibraryTypes, type Sample } from "../support/library_types.ts";
 import { fieldChanges, outermost, partKinds } from "./field_changes.ts";
-import { dialects, type Name } from "./translated.ts";
+import { dialects, type Name, names } from "./translated.ts";
 
 const openai = libraryFolder("openai");
 const anthropic = libraryFolder("@anthropic-ai/sdk");
@@ -28,6 +28,14 @@ export const requestTypes: Readonly<Record<Name, readonly string[]>> = {
   generate: ["GenerateContentConfig", "Content"],
 };
 
+/** The libraries' types of whole answers. */
+export const answerTypes: Readonly<Record<Name, string>> = {
+  chat: "ChatCompletion",
+  responses: "Response",
+  messages: "BetaMessage",
+  generate: "GenerateContentResponse",
+};
+
 function libraryFolder(name: string): URL {
   return new URL(".", import.meta.resolve(name));
 }
@@ -36,7 +44,24 @@ let types: LibraryTypes | undefined;
 
 /** Samples of a type that a dialect's library exports. */
 export function samplesOf(dialect: Name, type: string): Sample[] {
-  types ??= new LibraryTypes(Object.values(files), {
+  types ??= readTypes();
+  return types.samples(files[dialect], type);
+}
+
+/**
+ * The compiler puts a union's members in the order in which it met them. So the types are walked in
+ * one order here: else a sample would depend on which test file comes first.
+ */
+function readTypes(): LibraryTypes {
+  const read = createTypes();
+  for (const name of names) {
+    for (const type of [answerTypes[name], ...requestTypes[name]]) read.samples(files[name], type);
+  }
+  return read;
+}
+
+function createTypes(): LibraryTypes {
+  return new LibraryTypes(Object.values(files), {
     text: sampleText,
     number: sampleNumber,
     exclusive: {
@@ -67,7 +92,6 @@ export function samplesOf(dialect: Name, type: string): Sample[] {
     },
     absent,
   });
-  return types.samples(files[dialect], type);
 }
 
 const absent = {

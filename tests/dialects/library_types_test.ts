@@ -14,6 +14,7 @@ import {
 } from "./library_exceptions.ts";
 import {
   answerReading,
+  answerTypes,
   contractErrors,
   requestReading,
   requestTypes,
@@ -23,16 +24,9 @@ import {
 import { recordOf } from "./recorded_stream.ts";
 import { type Name, names } from "./translated.ts";
 
-const answers: Readonly<Record<Name, string>> = {
-  chat: "ChatCompletion",
-  responses: "Response",
-  messages: "BetaMessage",
-  generate: "GenerateContentResponse",
-};
-
 for (const name of names) {
   Deno.test(`${name}: each field of the library's answers is read, or excepted`, () => {
-    const samples = samplesOf(name, answers[name]);
+    const samples = samplesOf(name, answerTypes[name]);
     const { unread, refused } = treatmentOf(samples, answerReading(name));
     assert.deepEqual(refused, []);
     checkExceptions(unread, unreadInAnswers[name]);
