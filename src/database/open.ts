@@ -75,20 +75,21 @@ async function checkEncoding(database: Database, variable: string): Promise<void
 
 /**
  * A first start refuses a database with relations of another program, whose tools may drop what they
- * don't know (such as `prisma db push`). What extensions have brought doesn't count.
+ * don't know (such as `prisma db push`). What extensions have brought doesn't count. The service's
+ * own steps have a checksum: Rails and others give their table of steps the same name.
  */
 async function checkOwn(database: Database, variable: string): Promise<void> {
   const [other] = await database.query(
-    `with relations as (
-       select oid, relname from pg_class
-       where relkind in ('r', 'p', 'v', 'm', 'f')
-         and relnamespace = quote_ident(current_schema())::regnamespace
-     )
-     select relname as name from relations
-     where not exists (select from relations where relname = 'schema_migrations')
+    `select relname as name from pg_class
+     where relkind in ('r', 'p', 'v', 'm', 'f')
+       and relnamespace = quote_ident(current_schema())::regnamespace
+       and not exists (
+         select from pg_attribute
+         where attrelid = to_regclass('schema_migrations') and attname = 'checksum'
+       )
        and not exists (
          select from pg_depend
-         where classid = 'pg_class'::regclass and objid = relations.oid and deptype = 'e'
+         where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e'
        )
      order by relname limit 1`,
     [],

@@ -113,6 +113,13 @@ Deno.test("a database with another program's tables is refused, and left as it i
     assert.deepEqual(await relations(), before);
     await home.query(dropped);
   }
+  // Rails, golang-migrate and others give their table of steps the same name.
+  await home.query("create table schema_migrations (version varchar primary key)");
+  await assert.rejects(
+    start(),
+    /^Error: DATABASE_URL: the database has tables of another program, such as 'schema_migrations'; /,
+  );
+  await home.query("drop table schema_migrations");
   // What an extension brings is nobody's data, and beside the service's own tables others may come.
   const [extension] = await home.query(
     "select name from pg_available_extensions where name = 'pg_stat_statements'",
@@ -120,6 +127,9 @@ Deno.test("a database with another program's tables is refused, and left as it i
   if (extension) await home.query("create extension pg_stat_statements");
   await (await start()).close();
   await home.query("create table later (id int)");
+  await (await start()).close();
+  // By default the schema with the user's name comes first once there is one.
+  await home.query("create schema authorization current_user; create table later (id int)");
   await (await start()).close();
   await home.close();
   await drop();

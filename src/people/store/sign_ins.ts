@@ -77,8 +77,7 @@ export function createSignIns(database: Database): SignInStore {
   };
 }
 
-/** Removes sign-ins that were never finished, and leaves locked ones to a later call. */
-/** Deletes sign-ins, or invitations, that have ended. */
+/** Deletes sign-ins, or invitations, that have ended, and leaves locked ones to a later call. */
 async function deleteEnded(
   database: Queryable,
   now: Date,
