@@ -210,6 +210,51 @@ eachDatabase(
 );
 
 eachDatabase(
+  "a rotation that is cut keeps the key of one that was cut after its commit",
+  async (database) => {
+    const path = directory();
+    const holder = await start(database, path);
+    await storeOf(database, holder).set(await newAccount(database), "vendor-b", new Secret("mine"));
+    const other = await start(database, path);
+    const cut = { ...methods(holder), adopt: () => Promise.reject(new Error("killed")) };
+    await assert.rejects(storeOf(database, cut).rotate(MasterKey.generate()), /killed/);
+    const cutBefore = {
+      ...methods(other),
+      prepare: (key: MasterKey) =>
+        other.prepare(key).then(() => Promise.reject(new Error("killed"))),
+    };
+    await assert.rejects(storeOf(database, cutBefore).rotate(MasterKey.generate()), /killed/);
+    assert.equal(await read(database, await start(database, path)), "mine");
+  },
+);
+
+eachDatabase(
+  "a rotation that ends after a later one leaves that one's key in its place",
+  async (database) => {
+    const path = directory();
+    const holder = await start(database, path);
+    await storeOf(database, holder).set(await newAccount(database), "vendor-b", new Secret("mine"));
+    const other = await start(database, path);
+    const [first, second] = [MasterKey.generate(), MasterKey.generate()];
+    // The first has committed, and its process is paused.
+    let isPaused = false;
+    const paused: Database = {
+      ...database,
+      async transaction(work) {
+        const done = await database.transaction(work);
+        if (isPaused) return done;
+        isPaused = true;
+        await storeOf(database, other).rotate(second);
+        return done;
+      },
+    };
+    await storeOf(paused, holder).rotate(first);
+    assert.equal(await read(database, await start(database, path)), "mine");
+    assert.equal(await read(database, holder), "mine");
+  },
+);
+
+eachDatabase(
   "a rotation that was cut after its commit is finished by the next start",
   async (database) => {
     const path = directory();

@@ -4,7 +4,12 @@ import { Secret } from "../../base/secret.ts";
 import { messageOf } from "../../shared/fault.ts";
 import { MasterKey } from "../sealing.ts";
 import type { Database } from "../../database/database.ts";
-import { claimMasterKey, readClaim, wrongMasterKeyText } from "./master_key_claim.ts";
+import {
+  adoptMasterKey,
+  claimMasterKey,
+  readClaim,
+  wrongMasterKeyText,
+} from "./master_key_claim.ts";
 
 /** The master key of this process: `MASTER_KEY`, or the one that `DATA_DIR` keeps. */
 export interface MasterKeySource {
@@ -38,7 +43,7 @@ export interface MasterKeyDeps {
 export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeySource> {
   const { configured, dataDir, database } = deps;
   const claimed = (await readClaim(database))?.fingerprint;
-  const source = await sourceOf(configured, dataDir, claimed);
+  const source = await sourceOf(deps, claimed);
   if (!source) {
     if (claimed !== undefined) throw new Error(wrongMasterKeyText("missing"));
     const made = MasterKey.generate();
@@ -79,7 +84,7 @@ const leftoverMs = 60 * 60 * 1000;
  */
 export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeySource> {
   const claimed = (await readClaim(deps.database))?.fingerprint;
-  const source = await sourceOf(deps.configured, deps.dataDir, claimed);
+  const source = await sourceOf(deps, claimed);
   if (source) return source;
   throw new Error(
     `MASTER_KEY is missing, and DATA_DIR=${deps.dataDir} keeps none: run this with the MASTER_KEY or the DATA_DIR of the servers.`,
@@ -93,8 +98,7 @@ const nextName = "master.key.next";
 const leftoverName = /^master\.key(?:\.next|(?:\.next)?\.temporary-[0-9A-Za-z]{8})$/;
 
 async function sourceOf(
-  configured: Secret | undefined,
-  dataDir: string,
+  { configured, dataDir, database }: MasterKeyDeps,
   claimed: string | undefined,
 ): Promise<MasterKeySource | undefined> {
   if (configured) return environmentKeys(new MasterKey(configured));
@@ -106,7 +110,7 @@ async function sourceOf(
   const next = await readKeyFile(`${dataDir}/${nextName}`);
   if (next && next.fingerprint === claimed) {
     const source = new FileKeySource(dataDir, next);
-    await source.adopt(next);
+    await adoptMasterKey(database, source, next);
     return source;
   }
   return fromFile && new FileKeySource(dataDir, fromFile);
@@ -140,7 +144,13 @@ class FileKeySource implements MasterKeySource {
   }
 
   async prepare(next: MasterKey): Promise<void> {
-    await writeKeyFile(`${this.dataDir}/${nextName}`, next);
+    const path = `${this.dataDir}/${nextName}`;
+    // A rotation that was killed after its commit may have left the key in use there alone.
+    const { fingerprint } = this.#key;
+    if ((await readKeyFile(path))?.fingerprint === fingerprint) {
+      await writeKeyFile(`${this.dataDir}/${fileName}`, this.#key);
+    }
+    await writeKeyFile(path, next);
   }
 
   async adopt(next: MasterKey): Promise<void> {

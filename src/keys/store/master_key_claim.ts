@@ -1,7 +1,7 @@
 import type { Secret } from "../../base/secret.ts";
 import type { MasterKey, SealedFor } from "../sealing.ts";
 import type { MasterKeySource } from "./master_key.ts";
-import type { Queryable } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 
 /**
  * Returns which master key the database's vendor keys are sealed under; undefined while none has
@@ -32,11 +32,14 @@ export async function claimMasterKey(
     return { key, keyVersion: 1n };
   }
   const { fingerprint, version } = claim;
-  // Another process may have rotated it.
-  if (fingerprint !== keys.current().fingerprint) await keys.reread(fingerprint);
-  const key = keys.current();
-  if (fingerprint !== key.fingerprint) throw new Error(wrongMasterKeyText(keys.source));
-  return { key, keyVersion: version };
+  if (!await hasMasterKey(keys, fingerprint)) throw new Error(wrongMasterKeyText(keys.source));
+  return { key: keys.current(), keyVersion: version };
+}
+
+/** Whether the process has the database's key, which another process may just have rotated. */
+export async function hasMasterKey(keys: MasterKeySource, claimed: string): Promise<boolean> {
+  if (claimed !== keys.current().fingerprint) await keys.reread(claimed);
+  return claimed === keys.current().fingerprint;
 }
 
 /** Seals and opens values of any subject under the current master key. */
@@ -55,6 +58,22 @@ export function createSealer(masterKey: () => Promise<MasterKeySource>) {
       return (await masterKey()).current().unseal(sealed, slot);
     },
   };
+}
+
+/**
+ * Ends a rotation that has committed: stores its key where the old one was, unless a later rotation
+ * has changed the database's key since.
+ */
+export async function adoptMasterKey(
+  database: Database,
+  keys: MasterKeySource,
+  next: MasterKey,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await lockVendorKeys(tx);
+    const claim = await readClaim(tx);
+    if (claim?.fingerprint === next.fingerprint) await keys.adopt(next);
+  });
 }
 
 /** Lets one transaction at a time seal or rotate, which are rare. Held to its end. */

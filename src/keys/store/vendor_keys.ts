@@ -15,7 +15,9 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { pageByAccount } from "../../database/page_by_account.ts";
 import type { MasterKeySource } from "./master_key.ts";
 import {
+  adoptMasterKey,
   claimMasterKey,
+  hasMasterKey,
   lockVendorKeys,
   readClaim,
   wrongMasterKeyText,
@@ -105,11 +107,10 @@ async function readChanges(
     [since],
   );
   const { now, fingerprint } = rows[0] as { now: Date; fingerprint: string | null };
-  const matches = () => fingerprint === null || fingerprint === masterKeys.current().fingerprint;
-  if (fingerprint !== null && !matches()) await masterKeys.reread(fingerprint);
+  const masterKeyMatches = fingerprint === null || await hasMasterKey(masterKeys, fingerprint);
   return {
     now,
-    masterKeyMatches: matches(),
+    masterKeyMatches,
     changes: rows.filter((row) => row.vendor !== null).map((row) => ({
       accountId: Number(row.account_id),
       vendor: String(row.vendor),
@@ -156,7 +157,7 @@ async function rotate(
     // With nothing sealed the old key isn't needed, so an operator who has lost it can still
     // rotate.
     const isCurrentKey = claim === undefined ||
-      claim.fingerprint === masterKeys.current().fingerprint;
+      await hasMasterKey(masterKeys, claim.fingerprint);
     const checkCurrent = () => {
       if (!isCurrentKey) throw new Error(wrongMasterKeyText(masterKeys.source));
     };
@@ -181,7 +182,7 @@ async function rotate(
     await masterKeys.prepare(next);
     return { resealed: rows.length + others, already: false };
   });
-  await masterKeys.adopt(next);
+  await adoptMasterKey(database, masterKeys, next);
   return { ...done, source: masterKeys.source };
 }
 
