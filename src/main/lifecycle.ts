@@ -109,17 +109,14 @@ export function closeInOrder(
   jobs: JobRunner,
 ): void {
   const { recorder } = services.records;
-  let tookRecords = false;
   stack.defer(() => services.vendors.upstream.close());
   stack.defer(() => closeTelemetry(services.telemetry, services.metrics));
   stack.defer(() => recorder.close());
-  // A store that hasn't taken the records would not take leases either: they expire there.
-  stack.defer(async () => {
-    if (tookRecords) await returnLeases(services);
-  });
-  stack.defer(async () => {
-    tookRecords = await storeLastRecords(recorder, services.log);
-  });
+  stack.defer(() => services.rateLimiter.close());
+  stack.defer(() => services.credit.reservations.close());
+  stack.defer(() => services.budgets.budgetHolds.close());
+  stack.defer(() => services.credit.spendCaps.close());
+  stack.defer(() => storeLastRecords(recorder, services.log));
   stack.defer(() => services.idempotency.drain());
   stack.defer(() => services.responseCache.drain());
   stack.defer(() => services.exports.close());
@@ -130,14 +127,4 @@ export function closeInOrder(
   stack.defer(() => services.refusalRecorder.close());
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
-}
-
-/** All at once, so that a store that hangs is waited for once. */
-async function returnLeases(
-  { rateLimiter, credit, budgets }: Pick<Services, "rateLimiter" | "credit" | "budgets">,
-): Promise<void> {
-  await Promise.all([
-    ...[rateLimiter.close(), credit.reservations.close()],
-    ...[budgets.budgetHolds.close(), credit.spendCaps.close()],
-  ]);
 }

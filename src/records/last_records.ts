@@ -5,26 +5,24 @@ import { heldUpMs, type Recorder } from "./recorder.ts";
 
 /**
  * Stores the records that wait when the process ends, as many as the database takes in five seconds.
- * The journal has the others for the next start. Returns whether it took them all.
+ * The journal has the others for the next start.
  */
 export async function storeLastRecords(
   recorder: Pick<Recorder, "drain" | "close" | "waiting">,
   log: Pick<Log, "warn">,
   setTimer?: SetTimer,
-): Promise<boolean> {
+): Promise<void> {
   try {
-    if (await within(heldUpMs, recorder.drain(), "late", setTimer) !== "late") return true;
+    if (await within(heldUpMs, recorder.drain(), "late", setTimer) !== "late") return;
     // What follows needs the database.
     recorder.close();
     log.warn("records that the database did not take in time stay in the journal", {
       waiting: recorder.waiting,
     });
-    return false;
   } catch (thrown) {
     log.warn(
       "the database is unavailable at shutdown: queued records stay in the journal for the next start",
       { waiting: recorder.waiting, reason: reasonOf(thrown) },
     );
-    return false;
   }
 }
