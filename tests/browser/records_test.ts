@@ -138,13 +138,6 @@ async function fillPages({ service }: OwnerWorld): Promise<string[]> {
     const { location = form } = await owner.submit(form, form, fields);
     return location;
   };
-  // Its maker and its end take room beside its caps.
-  await submit("/dashboard/keys/new", {
-    name: "app",
-    expires: "90",
-    cap_day: "5",
-    cap_month: "80",
-  });
   await submit("/dashboard/settings/models/new", { name: "v".repeat(60), targets: "gpt-4.1" });
   const made = await submit("/dashboard/evals/new", {
     ...{ model: "vendor-b/gpt-4.1", key: key.id, limit: "5", sample: "newest" },

@@ -408,7 +408,7 @@ function stateTime(row: KeyRow, state: KeyState, now: Date) {
   const at = state === "revoked" ? row.revokedAt : row.expiresAt;
   if (at === null) return null;
   return (
-    <div class="muted">
+    <div class="muted nowrap">
       {state === "active" ? "ends " : ""}
       <Time at={at} now={now} />
     </div>
