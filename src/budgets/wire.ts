@@ -1,6 +1,6 @@
 // A separate file, since only the composition root builds a subject with its store.
 import type { Database } from "../database/database.ts";
-import { databaseNow } from "../database/from_now.ts";
+import { earlierNow } from "../database/from_now.ts";
 import { removedMinutes } from "../shared/change_feed.ts";
 import { type BudgetScope, oldestPeriod } from "./budget.ts";
 import { BudgetCache } from "./budget_cache.ts";
@@ -35,9 +35,9 @@ export function createBudgets(
     takeBackBudgets: async (id: string) => void await store.takeBack(id),
     /** Gives back what dead processes held. */
     sweepBudgetLeases: async () => void await store.sweepExpired(),
-    /** Deletes removed budgets, and periods that are long over by the database's clock. */
+    /** Deletes removed budgets, and periods that are long over. */
     sweepBudgets: async () =>
-      await store.sweep(removedMinutes, oldestPeriod(await databaseNow(database))),
+      await store.sweep(removedMinutes, oldestPeriod(await earlierNow(database, clock))),
   };
 }
 

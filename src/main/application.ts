@@ -9,6 +9,7 @@ import { type BackgroundServices, createBackgroundServices } from "../background
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
 import { createCohorts } from "../cohorts/store/cohorts.ts";
+import { earlierNow } from "../database/from_now.ts";
 import { sweepKeyCharges } from "../credit/store/spend.ts";
 import { chargedInScope } from "../budgets/budget.ts";
 import { type BudgetServices, createBudgets } from "../budgets/wire.ts";
@@ -423,7 +424,8 @@ function createHousekeeping(core: Core) {
   const { retentionPayloadDays, retentionUsageDays } = config;
   const retention = { retentionPayloadDays, retentionUsageDays, clock, log };
   return {
-    sweepKeyCharges: async () => void await sweepKeyCharges(database),
+    sweepKeyCharges: async () =>
+      void await sweepKeyCharges(database, await earlierNow(database, clock)),
     sweepSignIns: () => sweepSignIns(database, clock.now()),
     eraseOldRecords: createRetentionJob({
       store: createRetention(database, analyticsStore),

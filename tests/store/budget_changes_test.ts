@@ -73,14 +73,20 @@ eachDatabase("a period with many charges is forgotten in portions", async (datab
   ]);
 });
 
-eachDatabase("periods are old by the database's clock, not by a process's", async (database) => {
-  const accountId = await newAccount(database);
-  const today = new Date();
-  const one = await budgetProcess(database, new FakeClock(today));
-  await one.set(accountId, "account", "day", 10n);
-  await one.call({ accountId, nanos: 1n });
-  one.clock.advance(100 * 86_400_000);
-  await one.sweepBudgets();
-  const [{ spent_nanos } = {}] = await database.query("select spent_nanos from budget_periods", []);
-  assert.equal(spent_nanos, 1n);
-});
+for (const days of [100, -100]) {
+  const how = days > 0 ? "ahead" : "behind";
+  eachDatabase(
+    `a period stays that is current by one of two clocks, the process's ${how}`,
+    async (database) => {
+      const accountId = await newAccount(database);
+      const calls = new Date(Date.now() + Math.min(0, days) * 86_400_000);
+      const one = await budgetProcess(database, new FakeClock(calls));
+      await one.set(accountId, "account", "day", 10n);
+      await one.call({ accountId, nanos: 1n });
+      one.clock.advance(Math.max(0, days) * 86_400_000);
+      await one.sweepBudgets();
+      const periods = await database.query("select spent_nanos from budget_periods");
+      assert.deepEqual(periods, [{ spent_nanos: 1n }]);
+    },
+  );
+}

@@ -3,7 +3,6 @@ import { startOfDay, startOfMonth } from "../../shared/time_span.ts";
 import type { CapUse, FullestCaps, ReadSpend } from "../spend_cap.ts";
 import { chunksOf } from "../../base/lists.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { databaseNow } from "../../database/from_now.ts";
 import { deletedAtOnce, deleteInChunks } from "../../database/delete_in_chunks.ts";
 import { lockKeyLeases } from "./key_leases.ts";
 
@@ -147,12 +146,12 @@ export async function carrySpend(
 }
 
 /**
- * Removes charges of months that no cap looks at any more; returns how many. `now` is by the
- * database's clock: a process whose clock is ahead would remove charges that caps still count.
+ * Removes charges of months that no cap looks at any more; returns how many. If `now` is too late,
+ * charges go that caps still count; see `earlierNow`.
  */
-export async function sweepKeyCharges(database: Database, now?: Date): Promise<number> {
+export async function sweepKeyCharges(database: Database, now: Date): Promise<number> {
   // A month more than any cap needs, for processes whose clocks differ.
-  const before = startOfMonth(now ?? await databaseNow(database), -1);
+  const before = startOfMonth(now, -1);
   // By key, since charges have no index on time alone; usually no key has old ones.
   const old = await database.query("select distinct api_key_id from key_spend where day < $1", [
     before,

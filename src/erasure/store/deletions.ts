@@ -12,7 +12,7 @@ import { parseExactly } from "../../base/exact_json.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import { enqueueEvents } from "../../webhooks/store/enqueue.ts";
-import { fromNow } from "../../database/from_now.ts";
+import { databaseNow, fromNow } from "../../database/from_now.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { eraseBatch, type Erased, type RecordStores } from "./erasure.ts";
 import { countScope } from "./erasure_count.ts";
@@ -20,7 +20,6 @@ import { scopeOf } from "./erasure_sql.ts";
 import { latestOutcome } from "./erase_outcomes.ts";
 import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
-import { timeOf } from "./retention.ts";
 import { noteDirty } from "./vacuum.ts";
 import { hasTombstone, insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
@@ -102,7 +101,7 @@ export function createDeletions(
     },
     finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
-    ...{ changeFeed: () => createErasureFeed(main), now: () => timeOf(main) },
+    ...{ changeFeed: () => createErasureFeed(main), now: () => databaseNow(main) },
     async sweep() {
       await sweepErased(main);
       await analytics.sweepErased();

@@ -1,5 +1,6 @@
 import type { ErasedPayloads, ErasedUsage, RetentionStore } from "../retention.ts";
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
+import { databaseNow } from "../../database/from_now.ts";
 import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
 import { eraseResults } from "../../evals/store/stale_results.ts";
 import type { AnalyticsStore } from "../../records/analytics_store.ts";
@@ -22,7 +23,7 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
     return erased?.counts;
   };
   return {
-    now: () => timeOf(main),
+    now: () => databaseNow(main),
     ensurePartitions: (now) => analytics.ensurePartitions(now),
     erasePayloads: (limit) =>
       scrubbing(limit, async () => {
@@ -59,11 +60,6 @@ export function createRetention(main: Database, analytics: AnalyticsStore): Rete
         });
       }),
   };
-}
-
-export async function timeOf(database: Queryable): Promise<Date> {
-  const [row] = await database.query("select clock_timestamp() as now");
-  return row!.now as Date;
 }
 
 interface Erased<Counts> {
