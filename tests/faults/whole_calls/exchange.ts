@@ -23,7 +23,7 @@ export interface Closure {
 export interface MoneyDeeds {
   readonly credits: CreditChange[];
   readonly closures: Closure[];
-  /** Closures last one at a time, since each ends by undoing its change. */
+  /** Closures last one at a time, since each ends by undoing its change; caps change between them. */
   isClosing: boolean;
 }
 

@@ -37,10 +37,11 @@ export const moneyOperations: Readonly<Record<string, readonly [number, Operatio
     if (credits.length > 0) await send(exchange, exchange.random.pick(credits));
   }],
   "change prices": [1, ({ world, random }) => world.setPrices(random.below(2))],
-  "change a cap": [2, (exchange) => {
-    const { id } = exchange.world.keys.get("capped")!;
-    return setCap(exchange, id, exchange.random.pick(caps));
-  }],
+  "change a cap": [2, (exchange) =>
+    alone(exchange, async () => {
+      const { id } = exchange.world.keys.get("capped")!;
+      await setCap(exchange, id, exchange.random.pick(caps));
+    })],
   "change a budget": [
     2,
     (exchange) => setBudget(exchange, "user:user-1", exchange.random.pick(limits)),
@@ -147,8 +148,8 @@ async function replaceKey(exchange: Exchange): Promise<void> {
 }
 
 /** Leaves no room for any call for a moment. */
-async function closing(
-  { deeds: { money } }: Exchange,
+function closing(
+  exchange: Exchange,
   change: Readonly<{
     what: string;
     close: () => Promise<boolean>;
@@ -156,15 +157,26 @@ async function closing(
     of: Closure["of"];
   }>,
 ): Promise<void> {
-  if (money.isClosing) return;
-  money.isClosing = true;
-  try {
+  return alone(exchange, async () => {
     if (await change.close()) {
       const fromMs = Date.now() + effectMs;
       await pauseMs(effectMs + closedMs);
-      money.closures.push({ what: change.what, fromMs, toMs: Date.now(), of: change.of });
+      const toMs = Date.now();
+      exchange.deeds.money.closures.push({ what: change.what, fromMs, toMs, of: change.of });
     }
     await change.open();
+  });
+}
+
+/** Leaves it out while another one is under way: a change of a cap would open what is closed. */
+async function alone(
+  { deeds: { money } }: Exchange,
+  change: () => Promise<void>,
+): Promise<void> {
+  if (money.isClosing) return;
+  money.isClosing = true;
+  try {
+    await change();
   } finally {
     money.isClosing = false;
   }
