@@ -55,7 +55,7 @@ export const runFlags: readonly string[] = [
   "--deny-run",
   "--deny-ffi",
   "--deny-import",
-  // Why: docs/decisions.md, 0037, 0369, 0374 and 0378.
+  // Why: docs/decisions, 0037, 0369, 0374 and 0378.
   "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=50,--no-parallel-scavenge,--no-allocation-site-pretenuring,--memory-reducer-delay-ms=300000,--expose-gc",
 ];
 

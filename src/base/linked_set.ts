@@ -5,7 +5,7 @@
  * A `Map` or `Set` that every call changes replaces its table every few dozen calls, and each old
  * table refers to the next. Once a table is in the old generation, minor collections can't tell
  * that it is dead: all later tables, and every call that one of them held when it was replaced, are
- * copied and retained until a major collection (docs/decisions.md, 0368). Here nothing that remains
+ * copied and retained until a major collection (docs/decisions, 0368). Here nothing that remains
  * refers to a removed value.
  */
 export class LinkedSet<T> {

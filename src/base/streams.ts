@@ -237,7 +237,7 @@ class PushQueue implements PushStream, SinkFeed {
 
   /**
    * Drops all references to the call, since the runtime's stream is in V8's old generation and
-   * retains this object (docs/decisions.md, 0331). Returns the sink, which has yet to be told of
+   * retains this object (docs/decisions, 0331). Returns the sink, which has yet to be told of
    * the end.
    */
   #leave(): ByteSink | undefined {

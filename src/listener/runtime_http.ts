@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 /**
  * Makes the runtime reuse no HTTP parsers. It keeps them in a pool that servers and clients share,
  * and a connection whose head was refused goes on feeding the parser that it had: what a stranger
- * sent after a 431 was read as a vendor's answer to somebody else's call (docs/decisions.md, 0097).
+ * sent after a 431 was read as a vendor's answer to somebody else's call (docs/decisions, 0097).
  * A pool without places keeps none: each parser is closed with its connection. Throws if that can't
  * be done: a listener that would mix up callers must not start.
  */
@@ -94,7 +94,7 @@ export function detachParser({ parser }: Socket & { parser?: unknown }): void {
  * Makes a listening server keep no list of its requests under way. The runtime has the list for
  * time limits that are off here. It's a `Map` that every request changes twice, whose old tables
  * kept each request that was under way at a scavenge alive until a major collection
- * (docs/decisions.md, 0368). Returns false if this runtime has no such list.
+ * (docs/decisions, 0368). Returns false if this runtime has no such list.
  */
 export function listNoRequests(server: Server): boolean {
   const key = Object.getOwnPropertySymbols(server).find(({ description }) =>

@@ -7,7 +7,7 @@ import { isTest } from "./tree.ts";
  * function literal that is assigned to a member, and the maps of literals with accessors, of classes
  * and of generator functions that are made anew. From there each holds whatever its scope holds, the
  * whole call, until a major collection: every scavenge copied it twice. With a handful of such lines
- * a tenth of all garbage was taken for alive (docs/decisions.md, 0331).
+ * a tenth of all garbage was taken for alive (docs/decisions, 0331).
  */
 export const tenured: Check = {
   isAbout: (path) => isOnCallPath(path) && !isTest(path),

@@ -114,3 +114,10 @@ Deno.test("docs/dependencies.md gives a reason for every package", () => {
     assert.ok(named, `${scope}${name}`);
   }
 });
+
+Deno.test("each decision has a number of its own", () => {
+  const records = pages.filter((path) => path.startsWith("docs/decisions/")).map(read).join("\n");
+  const numbers = [...records.matchAll(/^##+ (\d{4}) /gm)].map(([, number]) => number!);
+  assert.ok(numbers.length > 800, `${numbers.length} records`);
+  assert.deepEqual(numbers.filter((one, at) => numbers.indexOf(one) !== at), []);
+});

@@ -28,7 +28,7 @@ export function snippetsOf(page: string): Snippet[] {
 
 /** The README and the pages of `docs/` and `docs/tasks/`, by their paths from the repository's root. */
 export function pagePaths(root: string): string[] {
-  const folders = ["docs", "docs/tasks"];
+  const folders = ["docs", "docs/decisions", "docs/tasks"];
   const pages = folders.flatMap((folder) =>
     [...Deno.readDirSync(root + folder)].map(({ name }) => `${folder}/${name}`)
   );

@@ -16,7 +16,7 @@ const maxBytesOfWriter = 1_500;
  * What a call leaves behind must not outlive it in the young generation: the collector copies it twice,
  * and the old generation is collected for it. With V8's own settings compiled code makes some things in
  * the old generation, which hold request and answer there, and a call leaves 5,500 to 20,000 bytes
- * (docs/decisions.md, 0374 and 0375). Bytes are counted here, not seconds.
+ * (docs/decisions, 0374 and 0375). Bytes are counted here, not seconds.
  */
 Deno.test("little more than its record is promoted of a call that has ended", async () => {
   const answer = JSON.stringify({

@@ -6,7 +6,7 @@ const callsEach = 200;
 /**
  * Whatever keeps a request that was answered costs time for each that follows: the young generation
  * copies it twice, and the old one is collected for it. Bytes are counted here, not seconds
- * (docs/decisions.md, 0331 and 0368).
+ * (docs/decisions, 0331 and 0368).
  */
 Deno.test("a request that was under way at a scavenge is gone at the next", async () => {
   const program = new Deno.Command(Deno.execPath(), {

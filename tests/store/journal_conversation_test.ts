@@ -1,4 +1,4 @@
-/** Conversations and answers that were quoted before the journal had them (docs/decisions.md, 1445). */
+/** Conversations and answers that were quoted before the journal had them (docs/decisions, 1445). */
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { parseExactly } from "../../src/base/exact_json.ts";

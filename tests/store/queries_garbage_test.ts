@@ -9,7 +9,7 @@ const maxBytes = 1_000_000;
 
 /**
  * What a query sends and receives must be gone with the next minor collection: else it is copied twice,
- * and the old generation is collected for it (docs/decisions.md, 0375). Bytes are counted here, not
+ * and the old generation is collected for it (docs/decisions, 0375). Bytes are counted here, not
  * seconds.
  */
 async function leavesNothing(database: string): Promise<void> {

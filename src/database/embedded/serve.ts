@@ -251,7 +251,7 @@ class OpenDatabase {
 /**
  * Runs `work` inside `runner`, which retains neither it nor its result. PGlite's locks retain what
  * they have run until a major collection, since V8 puts part of them into the old generation
- * (docs/decisions.md, 0331 and 0375): a query's values and rows would stay with it.
+ * (docs/decisions, 0331 and 0375): a query's values and rows would stay with it.
  */
 async function runDetached<T>(
   work: () => Promise<T>,

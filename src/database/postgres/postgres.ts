@@ -431,7 +431,7 @@ function takeAll(result: SqlRow[]): SqlRow[] {
 /**
  * Makes an ended query drop its values. V8 puts the closures that the driver's constructor assigns
  * into the old generation, so a query stays until a major collection, and until then every scavenge
- * copies what it refers to (docs/decisions.md, 0331 and 0375).
+ * copies what it refers to (docs/decisions, 0331 and 0375).
  */
 function release(query: object): void {
   Object.assign(query, { args: [], parameters: [] });

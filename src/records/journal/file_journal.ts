@@ -352,7 +352,7 @@ export class FileJournal implements Journal {
     const { isUnloaded } = openCall ?? {};
     this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined, isUnloaded });
     // A hash table that the Map has replaced may refer to the old object for a while
-    // (docs/decisions.md, 0368).
+    // (docs/decisions, 0368).
     if (openCall) openCall.request = openCall.media = undefined;
     if (ended.isSpilled) this.#spillAt(ended, segment);
     this.#unsynced.push(ended);
