@@ -57,6 +57,35 @@ Deno.test("an answer without words has no output to report, beside its thoughts"
   }
 });
 
+Deno.test("thoughts that are reported beside no output are billed, also without words", () => {
+  const reported: Usage = { input: 50, output: 0, reasoning: 9, unreported: "output" };
+  const { usage, basis } = bill([said[0]!, finish, report(reported)]);
+  assert.deepEqual([usage, basis], [{ input: 50, output: 9, reasoning: 9 }, "reported"]);
+});
+
+Deno.test("what is reported before an answer doesn't count as output of an empty one", () => {
+  const early: CanonicalEvent = { type: "usage", usage: { input: 50, output: 1 }, isEarly: true };
+  const last = report({ input: 50, output: 0, unreported: "output" });
+  const { usage, basis } = bill([said[0]!, early, finish, last]);
+  assert.deepEqual([usage, basis], [{ input: 50, output: 0 }, "reported"]);
+});
+
+Deno.test("the tokens of other models come on top of what is estimated", () => {
+  const drawing = { model: "i", usage: { input: 40, output: 1000, imageOutput: 1000 } };
+  const drawn = { imageOutput: 1000, otherModels: [drawing] };
+  const rows: [Usage, input: number, output: number][] = [
+    [{ input: 90, output: 1000, ...drawn, unreported: "output" }, 90, 1003],
+    [{ input: 40, output: 1010, ...drawn, unreported: "input" }, 140, 1010],
+  ];
+  for (const [reported, input, output] of rows) {
+    const { usage, basis } = bill([...said, finish, report(reported)]);
+    assert.deepEqual([usage, basis], [{ input, output, ...drawn }, "estimated"]);
+  }
+  const last = report({ input: 90, output: 1000, ...drawn, unreported: "output" });
+  const { usage, basis } = bill([said[0]!, finish, last]);
+  assert.deepEqual([usage, basis], [{ input: 90, output: 1000, ...drawn }, "reported"]);
+});
+
 Deno.test("a count that a stream's last report leaves out is at least an earlier one's", () => {
   const last = report({ input: 50, output: 0, unreported: "output" });
   for (const [earlier, output] of [[7, 7], [1, 3]] as const) {

@@ -152,7 +152,8 @@ export class Meter implements CallMeter {
       (this.#media ??= new Map()).set(event.block, { media, mimeType, chars: 0 });
     } else if (event.type === "usage") {
       // Reports are cumulative: the last one wins, and they are never added.
-      this.#usage = withEarlierCount(event.usage, this.#usage);
+      const isPrompt = this.#isUsageEarly && event.usage.unreported === "output";
+      this.#usage = isPrompt ? event.usage : withEarlierCount(event.usage, this.#usage);
       this.#isUsageEarly = event.isEarly === true;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
@@ -245,8 +246,11 @@ export class Meter implements CallMeter {
     const { input, output, reasoning = 0 } = named;
     const estimate = this.#estimated(terms);
     if (unreported === "input") return { usage: { ...estimate, output }, isEstimate: true };
+    const others = tokensOfOthers(named);
     // An answer without words has no other output to report.
-    if (estimate.output <= reasoning) return { usage: named, isEstimate: false };
+    if (estimate.output - others.output <= reasoning - others.reasoning) {
+      return { usage: { ...named, output: estimate.output }, isEstimate: false };
+    }
     return { usage: { ...estimate, input }, isEstimate: true };
   }
 
@@ -261,20 +265,24 @@ export class Meter implements CallMeter {
   #estimated(terms: EstimateTerms): Usage {
     const parts = this.#parts();
     const { unreported, ...reported } = this.#usage ?? { input: 0, output: 0 };
+    const others = tokensOfOthers(reported);
+    const thoughts = reported.reasoning === undefined
+      ? undefined
+      : reported.reasoning - others.reasoning;
     const hasPrompt = reported.input > 0 && unreported !== "input";
     const unread = Array<MediaBlock>(this.#unreadMedia).fill(unreadPicture);
     const image = tokensOf(terms.drawingModel ? unread : [...unread, ...this.#mediaIn("image")]);
     const audio = tokensOf(this.#mediaIn("audio"));
     const work = parts.flatMap((part) => part.kind === "vendor" ? [part.value] : []);
     const hosted = work.length > 0 ? terms.countHosted?.(work) ?? {} : {};
-    const written = this.#writtenTokens(parts) + hiddenTokens(parts, reported.reasoning) + image +
+    const written = this.#writtenTokens(parts) + hiddenTokens(parts, thoughts) + image +
       audio +
       (hosted.writtenTokens ?? 0);
     const most = terms.maxOutputTokens ?? Infinity;
     const usage: Usage = {
       ...reported,
-      ...(hasPrompt ? {} : promptBeyond(reported.input, terms)),
-      output: Math.max(reported.output, Math.min(written, most)),
+      ...(hasPrompt ? {} : promptBeyond(reported.input, others.input, terms)),
+      output: Math.max(reported.output, others.output + Math.min(written, most)),
     };
     atLeast(usage, "imageOutput", Math.min(image, usage.output));
     atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));
@@ -331,9 +339,28 @@ function hiddenTokens(parts: readonly AnswerPart[], reported: number | undefined
 }
 
 /** The prompt as counted, which has at least the tokens that the vendor names. */
-function promptBeyond(named: number, { promptUsage }: EstimateTerms): PromptUsage {
+function promptBeyond(
+  reported: number,
+  byOthers: number,
+  { promptUsage }: EstimateTerms,
+): PromptUsage {
   const prompt = promptUsage();
-  return { ...prompt, input: Math.max(prompt.input, named) };
+  return { ...prompt, input: Math.max(prompt.input + byOthers, reported) };
+}
+
+/** The tokens of other models within a usage, of which the answer's text shows nothing. */
+function tokensOfOthers(usage: Usage): { input: number; output: number; reasoning: number } {
+  const sum = { input: 0, output: 0, reasoning: 0 };
+  for (const { usage: other } of usage.otherModels ?? []) {
+    sum.input += other.input;
+    sum.output += other.output;
+    sum.reasoning += other.reasoning ?? 0;
+  }
+  return {
+    input: Math.min(sum.input, usage.input),
+    output: Math.min(sum.output, usage.output),
+    reasoning: Math.min(sum.reasoning, usage.reasoning ?? 0),
+  };
 }
 
 /** A count that a later report leaves out is at least the earlier one's. */

@@ -9,7 +9,7 @@ import {
   type JsonRecord,
   recordsIn,
 } from "../../kernel/json.ts";
-import { reportedTokens, sumOfKnown } from "../../kernel/reported_tokens.ts";
+import { reportedTokens, sumOfKnown, totalsOf } from "../../kernel/reported_tokens.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
 /**
@@ -20,6 +20,8 @@ export function readUsage(usage: unknown): Usage | undefined {
   const reported = reportedTokens(usage, "input_tokens", "output_tokens");
   if (!reported) return undefined;
   const { raw } = reported;
+  // A total isn't part of this dialect; those that add one may count the cache in it, or not.
+  const { unreported } = totalsOf(count(raw.input_tokens), count(raw.output_tokens), undefined);
   const details = asRecord(raw.output_tokens_details);
   const tools = asRecord(raw.server_tool_use);
   const passes = recordsIn(raw.iterations);
@@ -37,7 +39,7 @@ export function readUsage(usage: unknown): Usage | undefined {
   });
   return {
     ...tokens,
-    ...optionalField("unreported", reported.unreported),
+    ...optionalField("unreported", unreported),
     ...defined({
       reasoning: count(details.thinking_tokens),
       webSearches: count(tools.web_search_requests),

@@ -149,3 +149,11 @@ Deno.test("written usage has every key of the type, input without the cache", ()
   );
   assert.equal(writeTotals({ input: 5, cacheRead: 9, output: 1 }).input_tokens, 0);
 });
+
+Deno.test("a total stands for no missing count: it isn't part of the dialect", () => {
+  assert.deepEqual(read({ input_tokens: 5, total_tokens: 14 }), {
+    input: 5,
+    output: 0,
+    unreported: "output",
+  });
+});
