@@ -45,7 +45,8 @@ export async function fillDemo(start: FirstStart): Promise<void> {
 
 async function fill({ services, key, address }: FirstStart): Promise<void> {
   const account = await services.stores.accounts.first();
-  const [apiKey] = await services.stores.apiKeys.list(account?.id);
+  const page = { after: null, limit: 1 };
+  const [apiKey] = account ? await services.stores.apiKeys.page(account.id, page) : [];
   if (!account || !apiKey) throw new Error("The demo has no account yet");
   await services.stores.ledger.grant(account.id, creditNanos, {
     note: `credit for ${demoDays} days of demo calls`,

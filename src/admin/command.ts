@@ -2,9 +2,8 @@ import type { ParseArgsConfig } from "node:util";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Administrator } from "../administration/administration.ts";
 import { commandLine } from "../audit/audit.ts";
-import { allPages } from "../base/all_pages.ts";
+import { allRows } from "../base/all_pages.ts";
 import type { Clock } from "../base/clock.ts";
-import { pushAll } from "../base/lists.ts";
 import { readStatedUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
 import { isStoreAway, messageOf, type OptionError } from "../shared/fault.ts";
@@ -105,12 +104,10 @@ export function listed<Row>(
 
 /** The same of a list that is read in pages, so that nothing else waits for the whole of it. */
 export async function listedInPages<Row>(
-  read: Parameters<typeof allPages<Row>>[0],
+  read: Parameters<typeof allRows<Row>>[0],
   ...shown: [json: (row: Row) => unknown, line: (row: Row) => string, none: string]
 ): Promise<CommandResult> {
-  const rows: Row[] = [];
-  for await (const page of allPages(read)) pushAll(rows, page);
-  return listed(rows, ...shown);
+  return listed(await allRows(read), ...shown);
 }
 
 export function optional(values: Values, name: string): string | undefined {

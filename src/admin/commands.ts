@@ -5,7 +5,7 @@ import {
   revokeApiKey,
   scopeNamed,
 } from "../administration/key_administration.ts";
-import type { Account, AccountStore, Tier } from "../keys/account.ts";
+import { type Account, type AccountStore, allAccounts, type Tier } from "../keys/account.ts";
 import type { ApiKey, NewApiKey } from "../keys/api_key.ts";
 import { cacheTtlForm, readCacheTtl } from "../response_cache/cache_ttl.ts";
 import { Fault, OptionError } from "../shared/fault.ts";
@@ -20,6 +20,7 @@ import {
   listed,
   listedAccount,
   listedAccountOption,
+  listedInPages,
   notFound,
   optional,
   required,
@@ -274,12 +275,13 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
 }
 
 async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {
-  const account = await listedAccount(deps.accounts, values);
-  const keys = await deps.apiKeys.list(account);
+  const account = await listedAccount(deps.accounts, values) ?? null;
   const now = deps.clock.now();
   const line = (key: ApiKey) =>
     [key.id, `${key.prefix}…`, key.name, `account ${key.accountId}`, keyState(key, now)].join("  ");
-  return listed(keys, apiKeyJson, line, "No API keys.");
+  const read = (last: ApiKey | undefined, limit: number) =>
+    deps.apiKeys.page(account, { after: last?.id ?? null, limit });
+  return await listedInPages(read, apiKeyJson, line, "No API keys.");
 }
 
 async function revokeKey(
@@ -300,17 +302,20 @@ async function revokeKey(
   }
 }
 
+/** Of keys with one name, how many a message has. */
+const shownKeys = 20;
+
 /**
  * Returns the id of the key with this id or name. Revoked keys are not found by name; throws if
  * several others have the name. A text that matches no key is returned unchanged, as an unknown id.
  */
 async function keyIdOf({ apiKeys }: AdminDeps, idOrName: string): Promise<string> {
-  const keys = await apiKeys.list();
-  if (keys.some(({ id }) => id === idOrName)) return idOrName;
-  const named = keys.filter(({ name, revokedAt }) => name === idOrName && revokedAt === null);
+  if (await apiKeys.findById(idOrName)) return idOrName;
+  const named = await apiKeys.named(idOrName, shownKeys + 1);
   if (named.length > 1) {
-    const ids = named.map(({ id, prefix }) => `${id} (${prefix}…)`).join(", ");
-    throw new Error(`${named.length} keys have the name '${idOrName}': use an id, ${ids}.`);
+    const shown = named.slice(0, shownKeys).map(({ id, prefix }) => `${id} (${prefix}…)`);
+    const count = named.length > shownKeys ? `More than ${shownKeys}` : named.length;
+    throw new Error(`${count} keys have the name '${idOrName}': use an id, ${shown.join(", ")}.`);
   }
   return named[0]?.id ?? idOrName;
 }
@@ -323,11 +328,8 @@ async function createAccount(deps: AdminDeps, values: Values): Promise<CommandRe
 }
 
 async function listAccounts(deps: AdminDeps): Promise<CommandResult> {
-  const accounts = await deps.accounts.list();
-  return done(
-    accounts.map(accountJson),
-    accounts.map((one) => `${one.id}  ${one.name}  ${one.tier}`),
-  );
+  const line = (one: Account) => `${one.id}  ${one.name}  ${one.tier}`;
+  return listed(await allAccounts(deps.accounts), accountJson, line, "No accounts.");
 }
 
 function accountJson(one: Account): { id: number; name: string; tier: Tier } {

@@ -27,8 +27,8 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
         accounts.find(({ id, name }) => String(id) === idOrName || name === idOrName),
       ),
     first: () => Promise.resolve(accounts[0]),
-    list: () => Promise.resolve(accounts),
-    page: unused,
+    page: ({ after, limit }) =>
+      Promise.resolve(accounts.filter(({ id }) => id > (after ?? 0)).slice(0, limit)),
     setTier(id, change, note) {
       const one = accounts.find((account) => account.id === id);
       if (!one) return Promise.resolve(undefined);
@@ -44,9 +44,13 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       noted(note);
       return Promise.resolve(made);
     },
-    list: (accountId) =>
-      Promise.resolve(keys.filter((key) => accountId === undefined || key.accountId === accountId)),
-    page: unused,
+    named: (name, limit) =>
+      Promise.resolve(keys.filter((key) => key.name === name && !key.revokedAt).slice(0, limit)),
+    page(accountId, { after, limit }) {
+      const found = keys.filter((key) => accountId === null || key.accountId === accountId)
+        .filter(({ id }) => after === null || id > after);
+      return Promise.resolve(found.slice(0, limit));
+    },
     change: unused,
     revoke(id, note) {
       const key = keys.find((one) => one.id === id && one.revokedAt === null);
@@ -280,12 +284,22 @@ Deno.test("before the first start there is no account to make a key for: exit 1"
 
 Deno.test("a store that is away ends a command with exit 1, never with a throw", async () => {
   const { parts: deps } = setup();
-  const list = () => Promise.reject(new Fault("store_unavailable"));
-  const { exitCode } = await runCommand({ ...deps, accounts: { ...deps.accounts, list } }, [
+  const page = () => Promise.reject(new Fault("store_unavailable"));
+  const { exitCode } = await runCommand({ ...deps, accounts: { ...deps.accounts, page } }, [
     "account",
     "list",
   ]);
   assert.equal(exitCode, 1);
+});
+
+Deno.test("of many keys with one name, some are shown", async () => {
+  const { run, keys } = setup();
+  for (let made = 0; made < 30; made++) await run(...create);
+  const { exitCode, lines } = await run("key", "revoke", "ci");
+  assert.equal(exitCode, 1);
+  assert.match(lines[0]!, /^More than 20 keys have the name 'ci': use an id, /);
+  assert.equal(lines[0]!.match(/…\)/g)?.length, 20);
+  assert.ok(keys.every(({ revokedAt }) => revokedAt === null));
 });
 
 Deno.test("an account is named by id or by name", async () => {

@@ -29,7 +29,7 @@ Deno.test("a command waits only for the records that it reads", async () => {
     accounts: {
       find: () => Promise.resolve(account),
       first: () => Promise.resolve(account),
-      list: () => Promise.resolve([account, { id: 8, name: "other" }]),
+      page: () => Promise.resolve([account, { id: 8, name: "other" }]),
     },
     clock: systemClock,
     openPrices: () => Promise.resolve({ registry: createRegistry({}, []), close() {} }),

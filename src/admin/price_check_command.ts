@@ -1,3 +1,4 @@
+import { allAccounts } from "../keys/account.ts";
 import { nanosToUsd } from "../base/money.ts";
 import {
   compareTable,
@@ -39,7 +40,7 @@ export async function priceCheck(deps: PriceCommandDeps, values: Values) {
     const publicPrices = await openPublicPrices((label) => commands.registry.find(label)?.baseUrl);
     const vendors = await findGaps({ ...commands, publicPrices }, now);
     const table = compareTable({ ...commands, publicPrices }, now);
-    const accounts = (await deps.accounts.list()).map(({ id }) => id);
+    const accounts = (await allAccounts(deps.accounts)).map(({ id }) => id);
     const reported = await vendorReportedCosts(
       { ...commands, store: commands.repricing },
       accounts,

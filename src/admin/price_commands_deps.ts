@@ -9,7 +9,7 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 
 export interface PriceCommandDeps {
-  accounts: Pick<AccountStore, "first" | "find" | "list">;
+  accounts: Pick<AccountStore, "first" | "find" | "page">;
   /** Gets an entry when calls are priced again. */
   audit: Pick<AuditLog, "record">;
   clock: Clock;

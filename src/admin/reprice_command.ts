@@ -1,3 +1,4 @@
+import { allAccounts } from "../keys/account.ts";
 import type { Actor } from "../audit/audit.ts";
 import { defined } from "../base/defined.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -47,7 +48,7 @@ export async function repriceBy(
     const query = queryOf(values, commands.registry);
     const wanted = optional(values, "account");
     const named = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
-    const accounts = named ? [named] : await deps.accounts.list();
+    const accounts = named ? [named] : await allAccounts(deps.accounts);
     await deps.flushRecords({ timeoutMs: Infinity, ...named ? { accountId: named.id } : {} });
     await deps.archivePrices();
     // Stores the new prices before the first record names their version.

@@ -19,7 +19,7 @@ function setup(start: Partial<Account> = {}) {
       id === account.id ? await Object.assign(account, change(account)) : undefined,
   } as AccountStore;
   const apiKeys = {
-    list: () => Promise.resolve([{ id: "k1" }, { id: "k2" }] as ApiKey[]),
+    page: () => Promise.resolve([{ id: "k1" }, { id: "k2" }] as ApiKey[]),
   } as unknown as ApiKeyStore;
   const run = (tier: string, values: Record<string, string> = {}, who = "team") =>
     tierCommands["account tier"]!.run(

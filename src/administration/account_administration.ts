@@ -1,6 +1,7 @@
 import type { Audited } from "../audit/audit.ts";
+import { allPages } from "../base/all_pages.ts";
 import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
-import type { ApiKeyStore } from "../keys/api_key.ts";
+import type { ApiKey, ApiKeyStore } from "../keys/api_key.ts";
 import { maxRateNumber } from "../rate_limits/rate_limit.ts";
 import { Fault, missingOption, OptionError } from "../shared/fault.ts";
 import { type Administrator, noteBy } from "./administration.ts";
@@ -48,7 +49,7 @@ export interface LimitOptions {
 export async function changeAccountLimits(
   { accounts, apiKeys, keysChanged }: {
     accounts: Pick<Audited<AccountStore>, "setTier">;
-    apiKeys: Pick<ApiKeyStore, "list">;
+    apiKeys: Pick<ApiKeyStore, "page">;
     /** Is called with the keys that have other limits now. */
     keysChanged: (ids: readonly string[]) => void;
   },
@@ -65,7 +66,10 @@ export async function changeAccountLimits(
     },
   );
   if (!changed) throw new Fault("account_not_found");
-  keysChanged((await apiKeys.list(account.id)).map(({ id }) => id));
+  const keys = allPages<ApiKey>((last, limit) =>
+    apiKeys.page(account.id, { after: last?.id ?? null, limit })
+  );
+  for await (const page of keys) keysChanged(page.map(({ id }) => id));
   return changed;
 }
 

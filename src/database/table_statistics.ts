@@ -11,7 +11,7 @@ const columns = {
   ],
   interaction_payloads: ["created_at"],
   cohort_outcomes: ["account_id", "created_at"],
-  api_keys: ["account_id"],
+  api_keys: ["account_id", "revoked_at", "expires_at"],
   ledger_entries: ["account_id", "kind"],
   usage_sums: ["account_id", "span", "part", "at"],
   refusals: ["account_id", "created_at"],

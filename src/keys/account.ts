@@ -1,4 +1,5 @@
 import type { AuditNote } from "../audit/audit.ts";
+import { allRows } from "../base/all_pages.ts";
 
 export type Tier = "free" | "pro" | "enterprise";
 
@@ -32,7 +33,6 @@ export interface AccountStore {
   /** By id (all digits) or by name; undefined when there is none. */
   find(idOrName: string): Promise<Account | undefined>;
   first(): Promise<Account | undefined>;
-  list(): Promise<Account[]>;
   /** Lists accounts by id, those after `after`. */
   page(page: { after: bigint | null; limit: number }): Promise<Account[]>;
   /**
@@ -45,4 +45,9 @@ export interface AccountStore {
     change: (account: Account) => { tier: Tier; requestsPerMinute: number; burst: number },
     audit?: (before: Account, after: Account) => AuditNote,
   ): Promise<Account | undefined>;
+}
+
+/** Returns all accounts by id, read page by page. */
+export function allAccounts(accounts: Pick<AccountStore, "page">): Promise<Account[]> {
+  return allRows((last, limit) => accounts.page({ after: last ? BigInt(last.id) : null, limit }));
 }

@@ -67,7 +67,8 @@ export interface ApiKeyStore {
   findByHash(hash: string): Promise<Principal | undefined>;
   /** The same by the key's id, for work that goes on after the request that asked for it. */
   findById(id: string): Promise<Principal | undefined>;
-  list(accountId?: number): Promise<ApiKey[]>;
+  /** Returns the keys of this name that aren't revoked. */
+  named(name: string, limit: number): Promise<ApiKey[]>;
   /** Lists keys by id, those after `after`; of one account, or, for null, of all. */
   page(accountId: number | null, page: { after: string | null; limit: number }): Promise<ApiKey[]>;
   /**

@@ -41,7 +41,7 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
 export interface KeyFilter {
   limit?: number;
   /** The key after which the list begins. */
-  after?: Pick<ApiKey, "createdAt" | "id"> | undefined;
+  after?: Pick<ApiKey, "id"> | undefined;
   /** A part of the name, in any case, or the beginning of the value. */
   search?: string | undefined;
   /** Only keys with a cap that aren't revoked. */
@@ -57,7 +57,7 @@ export interface KeyFilter {
  * written to the audit log (`audit`) in the same transaction.
  */
 export interface KeyService {
-  /** Lists keys, the newest first. */
+  /** Lists keys, the newest first: ids are made in the order of time. */
   list(accountId: number, filter?: KeyFilter): Promise<KeyRow[]>;
   /** Lists the newest keys, all or those in use, without what only their page shows beside them. */
   offered(

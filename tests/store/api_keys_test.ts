@@ -86,16 +86,25 @@ eachDatabase("a key is revoked once, and is still found, with the time", async (
   assert.equal((await keys.findByHash("hash of two"))?.key.revokedAt, null);
 });
 
-eachDatabase("keys are listed in order of making, of one account or of all", async (database) => {
-  const { keys, account, other } = await setUp(database);
-  await keys.insert(newKey(account.id, "b"));
-  await keys.insert(newKey(other.id, "c"));
-  await keys.insert(newKey(account.id, "a"));
-  const ids = async (accountId?: number) => (await keys.list(accountId)).map(({ id }) => id);
-  assert.deepEqual(await ids(), ["b", "c", "a"]);
-  assert.deepEqual(await ids(account.id), ["b", "a"]);
-  assert.deepEqual(await ids(999), []);
-});
+eachDatabase(
+  "keys are listed by id, of one account or of all, and found by name until revoked",
+  async (database) => {
+    const { keys, account, other } = await setUp(database);
+    await keys.insert(newKey(account.id, "b"));
+    await keys.insert(newKey(other.id, "c"));
+    await keys.insert(newKey(account.id, "a"));
+    const ids = async (accountId: number | null) =>
+      (await keys.page(accountId, { after: null, limit: 10 })).map(({ id }) => id);
+    assert.deepEqual(await ids(null), ["a", "b", "c"]);
+    assert.deepEqual(await ids(account.id), ["a", "b"]);
+    assert.deepEqual(await ids(999), []);
+    await keys.insert(newKey(other.id, "d", { name: "key b" }));
+    const named = async (limit: number) => (await keys.named("key b", limit)).map(({ id }) => id);
+    assert.deepEqual([await named(9), await named(1)], [["b", "d"], ["b"]]);
+    await keys.revoke("b");
+    assert.deepEqual(await named(9), ["d"]);
+  },
+);
 
 eachDatabase("changes are listed of keys and of accounts apart", async (database) => {
   const { keys, account, other } = await setUp(database);

@@ -37,7 +37,7 @@ eachDatabase(
     );
     const later = await ensure(database, "two");
     assert.deepEqual(later, { account: first.account, created: false });
-    assert.equal((await createApiKeys(database).list()).length, 1);
+    assert.equal((await createApiKeys(database).page(null, { after: null, limit: 10 })).length, 1);
     const credit = await createLedger(database).show(first.account.id);
     assert.equal(credit.balanceNanos, 7n);
   },
@@ -48,7 +48,7 @@ eachDatabase(
   async (database) => {
     // No text of PostgreSQL's holds this character.
     await assert.rejects(ensure(database, "\u0000"));
-    assert.deepEqual(await createAccounts(database).list(), []);
+    assert.deepEqual(await createAccounts(database).page({ after: null, limit: 10 }), []);
     assert.equal((await ensure(database, "one")).created, true);
   },
 );
@@ -60,6 +60,6 @@ onPostgres("of starts at the same moment exactly one makes the account", async (
   );
   assert.equal(results.filter(({ created }) => created).length, 1);
   assert.equal(new Set(results.map(({ account }) => account.id)).size, 1);
-  assert.equal((await createAccounts(database).list()).length, 1);
-  assert.equal((await createApiKeys(database).list()).length, 1);
+  assert.equal((await createAccounts(database).page({ after: null, limit: 10 })).length, 1);
+  assert.equal((await createApiKeys(database).page(null, { after: null, limit: 10 })).length, 1);
 });

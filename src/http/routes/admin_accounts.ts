@@ -30,7 +30,7 @@ import { jsonReply } from "../respond.ts";
 
 export interface AdminAccountDeps {
   accounts: AccountStore;
-  apiKeys: Pick<ApiKeyStore, "list">;
+  apiKeys: Pick<ApiKeyStore, "page">;
   keysChanged: (ids: readonly string[]) => void;
   ledger: Pick<Ledger, "grant" | "adjust">;
   recallCredit: (accountId: number) => void;

@@ -23,15 +23,13 @@ export function createAccounts(database: Database): AccountStore {
       return row && readAccount(row);
     },
     first: () => firstAccount(database),
-    async list() {
-      const rows = await database.query(`select ${accountColumns} from accounts order by id`, []);
-      return rows.map((row) => readAccount(row));
-    },
     async page({ after, limit }) {
       const rows = await database.query(
         `select ${accountColumns} from accounts
          where $1::bigint is null or id > $1::bigint order by id limit $2`,
         [after, limit],
+        // A plan for any page reads all accounts before it.
+        { forceCustomPlan: true },
       );
       return rows.map((row) => readAccount(row));
     },

@@ -26,11 +26,11 @@ export function createApiKeys(database: Database): ApiKeyStore {
       }),
     findByHash: (hash) => findPrincipal(database, "hash", hash),
     findById: (id) => findPrincipal(database, "id", id),
-    async list(accountId) {
+    async named(name, limit) {
       const rows = await database.query(
         `select ${keyColumns} from api_keys
-         where $1::bigint is null or account_id = $1::bigint order by created_at, id`,
-        [accountId ?? null],
+         where name = $1 and revoked_at is null order by id limit $2`,
+        [sanitizeText(name), limit],
       );
       return rows.map(readKey);
     },
@@ -41,6 +41,8 @@ export function createApiKeys(database: Database): ApiKeyStore {
            and ($2::text is null or id > $2::text)
          order by id limit $3`,
         [accountId, after, limit],
+        // A plan for any account and page reads all keys.
+        { forceCustomPlan: true },
       );
       return rows.map(readKey);
     },

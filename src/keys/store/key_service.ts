@@ -32,8 +32,10 @@ export function createKeyService(
       const rows = await database.query(
         `select ${keyColumns} from api_keys
          where account_id = $1 and (not $2::boolean or ${isUsableKey})
-         order by created_at desc, id desc limit $3`,
+         order by id desc limit $3`,
         [accountId, isInUse, limit],
+        // A plan for any account sorts all of its keys.
+        { forceCustomPlan: true },
       );
       return rows.map(readKey);
     },
@@ -133,36 +135,28 @@ async function read(
   accountId: number,
   { id, limit, after, search, isCapped, isInUse, madeBy }: KeyFilter & { id?: string },
 ): Promise<KeyRow[]> {
-  // The rows are chosen first, so that a page's notes are looked up, not those of all keys. Times
-  // are compared in milliseconds, as the cursor has them.
+  // The rows are chosen first, so that a page's notes are looked up, not those of all keys.
   const rows = await database.query(
     `select ${keyColumnsOfK},
        n.environment, n.replaces, n.made_by, p.email as maker_email, p.name as maker_name,
        exists (select 1 from api_key_notes o where o.replaces = k.id) as is_replaced
      from (
-       select *, date_trunc('milliseconds', created_at) as made_at from api_keys
+       select * from api_keys
        where account_id = $1 and ($2::text is null or id = $2::text)
-         and ($3::timestamptz is null
-           or (date_trunc('milliseconds', created_at), id) < ($3::timestamptz, $4::text))
-         and ($5::text is null or strpos(lower(name), lower($5::text)) > 0
-           or starts_with(prefix, left($5::text, length(prefix))))
-         and (not $6::boolean
+         and ($3::text is null or id < $3::text)
+         and ($4::text is null or strpos(lower(name), lower($4::text)) > 0
+           or starts_with(prefix, left($4::text, length(prefix))))
+         and (not $5::boolean
            or revoked_at is null and (cap_day_nanos is not null or cap_month_nanos is not null))
-         and ($7::text[] is null
-           or id in (select api_key_id from api_key_notes where made_by = any($7::text[])))
-         and (not $8::boolean or ${isUsableKey})
-       order by made_at desc, id desc limit $9::int
+         and ($6::text[] is null
+           or id in (select api_key_id from api_key_notes where made_by = any($6::text[])))
+         and (not $7::boolean or ${isUsableKey})
+       order by id desc limit $8::int
      ) k left join api_key_notes n on n.api_key_id = k.id
        left join people p on p.id = n.made_by
-     order by k.made_at desc, k.id desc`,
+     order by k.id desc`,
     [
-      ...[
-        accountId,
-        id ?? null,
-        after?.createdAt ?? null,
-        after?.id ?? null,
-        sanitizeText(search ?? null),
-      ],
+      ...[accountId, id ?? null, sanitizeText(after?.id ?? null), sanitizeText(search ?? null)],
       ...[isCapped ?? false, madeBy ?? null, isInUse ?? false, limit ?? null],
     ],
     { forceCustomPlan: true },

@@ -41,7 +41,6 @@ import { exactTime } from "../../format.ts";
 import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
 import { keySpend } from "../../key_spend.ts";
 import type { KeySpend, SpendByKey } from "../../../credit/spend_cap.ts";
-import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 
 /** The page with the list of keys, and the pages to revoke and to rotate one. */
 export function keyRoutes(app: Routes, ctx: PageContext): void {
@@ -82,17 +81,17 @@ export function keyRoutes(app: Routes, ctx: PageContext): void {
 }
 
 async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
-  const cursor = readTimeCursor(request.query("after"));
+  const after = request.query("after");
   const search = searchOf(request);
   const found = await ctx.keys.list(request.accountId, {
     limit: pageRows + 1,
-    after: cursor && { createdAt: cursor.at, id: cursor.id },
+    after: after === undefined ? undefined : { id: after },
     search,
   });
   const keys = found.slice(0, pageRows);
   const last = found.length > pageRows ? keys.at(-1)! : undefined;
   const spent = await keySpend(ctx.spend, keys, request.now);
-  const isWhole = cursor === undefined && search === undefined && last === undefined;
+  const isWhole = after === undefined && search === undefined && last === undefined;
   const query = search === undefined ? "" : String(new URLSearchParams({ q: search }));
   return {
     title: "API Keys",
@@ -108,8 +107,7 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
           ? <NoKeys may={request.may("member")} />
           : <NoneFound />}
         <Older
-          href={last &&
-            `/dashboard/keys?after=${timeCursor(last.createdAt, last.id)}${query && `&${query}`}`}
+          href={last && `/dashboard/keys?after=${last.id}${query && `&${query}`}`}
         />
       </>
     ),
@@ -155,8 +153,7 @@ export function keysWithSpend(
 ): AsyncIterable<readonly SpendingKey[]> {
   const read = (after: KeyRow | undefined, limit: number) =>
     ctx.keys.list(accountId, { ...filter, after, limit });
-  // Each page sorts all keys, so a file of a hundred thousand must not have a hundred pages.
-  return mapPages(allPages(read, 10_000), async (keys) => {
+  return mapPages(allPages(read), async (keys) => {
     const spent = await keySpend(ctx.spend, keys, now);
     return keys.map((key) => ({ ...key, spent: spent.get(key.id) }));
   });
