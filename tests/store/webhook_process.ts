@@ -73,22 +73,21 @@ export interface ProcessOptions {
   name?: string;
 }
 
-/** One process that sends. */
+/** One process, which sends when the test says so, and not otherwise. */
 export function processOf(database: Database, options: ProcessOptions = {}) {
   const { clock = new FakeClock(noon), keys = masterKeys(), name = "one" } = options;
   const to = options.to ?? receiver(clock);
   const down: string[] = [];
-  const services = createWebhooks({
+  const deps = {
     ...{ database, clock, newId: createUuidv7(clock), workerId: `${name}/1`, allowHosts: [] },
     // A command reads the claim of the key first.
     masterKey: () => database.query("select 1").then(() => keys),
-    post: to.post,
     downVendors: () => down,
     log: createLog(() => {}, clock.now),
-  });
-  const { webhooks, webhookSender } = services;
+  };
+  const { webhooks, noteEvents, sweepWebhooks } = createWebhooks(deps);
   return {
-    ...{ ...services, ...to, clock, down, keys },
+    ...{ webhooks, noteEvents, sweepWebhooks, ...to, clock, down, keys },
     async add(
       accountId: number,
       events: readonly string[] = [],
@@ -102,18 +101,33 @@ export function processOf(database: Database, options: ProcessOptions = {}) {
       to.state.secrets.set(url, secret.reveal());
       return webhook;
     },
+    /** Looks once for what is due. */
+    look: () => sendWhile({ ...deps, post: to.post }, () => Promise.resolve(false)),
     /** Sends all that is due, with whatever other processes send meanwhile. */
-    async send() {
-      for (;;) {
-        await webhookSender.tick();
-        const [left] = await database.query(
-          `select count(*)::int as n from webhook_deliveries
-           where state = 'waiting' and (next_at <= $1 or claimed_until is not null)`,
-          [clock.now()],
-        );
-        if (Number(left!.n) === 0) return;
-      }
-    },
+    send: () => sendWhile({ ...deps, post: to.post }, () => isDue(database, clock.now())),
     types: () => to.received.map(({ type }) => type),
   };
+}
+
+/**
+ * Sends with a sender of its own, which it closes: a sender looks for more when it has noted an
+ * attempt, and the test sees the note first. It would send what the test enqueues next.
+ */
+export async function sendWhile(
+  deps: Parameters<typeof createWebhooks>[0],
+  isLeft: () => Promise<boolean>,
+): Promise<void> {
+  const { webhookSender } = createWebhooks(deps);
+  do await webhookSender.tick(); while (await isLeft());
+  await webhookSender.close();
+}
+
+/** Whether an event is due, or being sent by any process. */
+export async function isDue(database: Database, now: Date): Promise<boolean> {
+  const [row] = await database.query(
+    `select count(*)::int as n from webhook_deliveries
+     where state = 'waiting' and (next_at <= $1 or claimed_until is not null)`,
+    [now],
+  );
+  return Number(row!.n) > 0;
 }

@@ -9,7 +9,6 @@ import { commandLine } from "../../src/audit/audit.ts";
 import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
 import type { Database } from "../../src/database/database.ts";
-import { MasterKey } from "../../src/keys/sealing.ts";
 import { type Lookup, publicConnector } from "../../src/vendors/public_agents.ts";
 import { createPublicFetch, type PublicFetchDeps } from "../../src/vendors/public_fetch.ts";
 import { createWebhooks } from "../../src/webhooks/wire.ts";
@@ -17,6 +16,7 @@ import { eachDatabase } from "../support/databases.ts";
 import { FakeTimers } from "../support/fake_timers.ts";
 import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
 import { newAccount } from "./samples.ts";
+import { isDue, masterKeys, sendWhile } from "./webhook_process.ts";
 
 const publicAddress = "93.184.215.14";
 const notFetched = "the URL can't be fetched: it must be a public https URL that responds";
@@ -66,28 +66,19 @@ async function sending(
   const timers = new FakeTimers();
   const { clock } = timers;
   const client = createPublicFetch({ ...network, allowHosts, clock, setTimer: timers.later });
-  const key = MasterKey.generate();
-  const { webhooks, webhookSender } = createWebhooks({
+  const keys = masterKeys();
+  const deps = {
     ...{ database, clock, allowHosts, newId: createUuidv7(clock), workerId: "one/1" },
-    masterKey: () =>
-      Promise.resolve({
-        source: "environment",
-        current: () => key,
-        prepare: () => Promise.resolve(),
-        adopt: () => Promise.reject(new Error("no other key")),
-        reread: () => Promise.resolve(),
-      }),
-    post: client.post,
+    masterKey: () => Promise.resolve(keys),
     downVendors: () => [],
     log: createLog(() => {}, clock.now),
-  });
+  };
+  const { webhooks } = createWebhooks(deps);
   const { webhook, secret } = await webhooks.add({
     ...{ accountId: await newAccount(database), url, events: [], creditLowNanos: null },
   }, commandLine);
   const send = async () => {
-    do {
-      await webhookSender.tick();
-    } while (await isDue(database, clock.now()));
+    await sendWhile({ ...deps, post: client.post }, () => isDue(database, clock.now()));
     assert.equal(timers.pending, 0, "no timer is left behind");
     return (await webhooks.find(webhook.id))!;
   };
@@ -101,15 +92,6 @@ async function sending(
       webhooks.change(webhook.id, to, commandLine),
     verify: ({ body, headers }: Request) => verified(secret.reveal(), body, headers),
   };
-}
-
-async function isDue(database: Database, now: Date): Promise<boolean> {
-  const [row] = await database.query(
-    `select count(*)::int as n from webhook_deliveries
-     where state = 'waiting' and (next_at <= $1 or claimed_until is not null)`,
-    [now],
-  );
-  return Number(row!.n) > 0;
 }
 
 /** By the receivers' package, whose tolerance is of the real clock. */

@@ -5,6 +5,7 @@ import { createUuidv7 } from "../../src/base/ids.ts";
 import { createLog } from "../../src/base/log.ts";
 import { readBudgetScope } from "../../src/budgets/budget.ts";
 import { createBudgets } from "../../src/budgets/wire.ts";
+import type { Database, SqlRow, SqlValue } from "../../src/database/database.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
 import { createSealer } from "../../src/keys/store/master_key_claim.ts";
@@ -133,10 +134,22 @@ eachDatabase(
   },
 );
 
+/** A database that says late that an attempt was noted: others see it before its process does. */
+function notingLate(database: Database): Database {
+  return {
+    ...database,
+    async query<Row extends SqlRow>(sql: string, parameters?: readonly SqlValue[]) {
+      const rows = await database.query<Row>(sql, parameters);
+      if (sql.includes("last_failed_at =")) await new Promise((over) => setTimeout(over, 20));
+      return rows;
+    },
+  };
+}
+
 eachDatabase(
   "receivers that fail, whatever waits for them, make no other wait for its turn",
   async (database) => {
-    const one = processOf(database);
+    const one = processOf(notingLate(database));
     const accountId = await newAccount(database);
     for (let hooks = 0; hooks < 8; hooks++) await one.add(accountId, ["export.ready"]);
     const happens = (type: "export.ready" | "vendor.down", key: string, ms: number) => {
@@ -452,8 +465,6 @@ eachDatabase(
     await one.webhooks.test(hook.id);
     await one.send();
     assert.equal(one.types().at(-1), "webhook.test");
-    // It looks for more when it has sent one, and would find what comes now.
-    await one.webhookSender.close();
     // A process with another master key leaves events to those that have the right one.
     const stranger = processOf(
       database,
@@ -463,7 +474,7 @@ eachDatabase(
       ...{ accountId, key: "unpriced later", type: "model.unpriced", data: {} },
       at: one.clock.now(),
     }]);
-    await stranger.webhookSender.tick();
+    await stranger.look();
     const received = one.received.length;
     await processOf(database, { clock: one.clock, to: one, keys: one.keys } as ProcessOptions)
       .send();
