@@ -6,7 +6,7 @@ import { answerCheck } from "../../contracts/fuzz/answers.ts";
 import { type FuzzedDocument, operationsOf } from "../../contracts/fuzz/operations.ts";
 import { type Attempt, type Errand, isWhole } from "./calls.ts";
 import { type CallRow, readRows, show } from "./call_rows.ts";
-import { checkModel } from "./check_model.ts";
+import { checkModel, type PausesOf } from "./check_model.ts";
 import { checkLeftovers, checkMoney } from "./check_store.ts";
 import type { Deeds, Deletion } from "./exchange.ts";
 import { markerPattern, type VendorRequest } from "./vendor.ts";
@@ -34,7 +34,7 @@ export async function check(ended: Ended): Promise<string[]> {
     const times = new Times(world);
     problems.push(
       ...await checkMoney(database, analytics, rows, ended.deeds),
-      ...await checkModel(database, analytics, rows, ended.deeds, times.pauses),
+      ...await checkModel(database, analytics, rows, ended.deeds, pausesOfCalls(ended)),
       ...await checkLeftovers(database, analytics),
       ...checkAttempts(ended, rows, times),
       ...checkVendor(ended, rows, times),
@@ -63,8 +63,9 @@ class Times {
     this.#starts = world.places.flatMap(({ starts }) => starts);
   }
 
-  get pauses(): readonly Pause[] {
-    return this.#starts.flatMap(({ pauses }) => pauses);
+  /** The pauses of the processes of these names, or of all. */
+  pausesOf(names?: ReadonlySet<string>): readonly Pause[] {
+    return this.#starts.flatMap(({ name, pauses }) => names?.has(name) === false ? [] : pauses);
   }
 
   of(name: string) {
@@ -93,6 +94,29 @@ class Times {
     const end = start?.endMs;
     return end !== undefined && atMs >= end - 60_000;
   }
+}
+
+/**
+ * Looks up who made a call: who answered it or, for want of an answer, all that asked a vendor for
+ * it. A background call is made by another process than the one that answers.
+ */
+export function pausesOfCalls({ world, errands }: Pick<Ended, "world" | "errands">): PausesOf {
+  const times = new Times(world);
+  const answers = errands.flatMap(({ background, attempts }) =>
+    background ? [] : attempts.filter((one) => !replayed(one))
+  );
+  const processes = new Map(
+    answers.map(({ headers, process }) => [headers["x-transaction-id"], new Set([process])]),
+  );
+  const requests = Map.groupBy(world.vendors.requests, ({ marker }) => marker);
+  return ({ id, marker, createdMs }) => {
+    const sent = marker === undefined ? [] : requests.get(marker) ?? [];
+    const senders = sent.filter(({ atMs }) => atMs > createdMs - 100)
+      .map(({ sender }) => sender.replace("sk-secret-", ""));
+    return times.pausesOf(
+      processes.get(id) ?? (senders.length > 0 ? new Set(senders) : undefined),
+    );
+  };
 }
 
 /** Whether a deletion that was answered covers a call, or may cover it. */

@@ -1,8 +1,11 @@
 import type { Database } from "../../../src/database/database.ts";
 import { type CallRow, show } from "./call_rows.ts";
-import type { Deeds } from "./exchange.ts";
+import type { Deeds, MoneyDeeds } from "./exchange.ts";
 import { effectMs } from "./money_operations.ts";
 import type { Pause } from "./world.ts";
+
+/** The pauses of the processes that may have let a call through. */
+export type PausesOf = (row: CallRow) => readonly Pause[];
 
 /** What accounts began with; the first one also with the credit of a first start. */
 const firstCredits: ReadonlyMap<number, bigint> = new Map([
@@ -22,12 +25,12 @@ export async function checkModel(
   analytics: Database,
   rows: readonly CallRow[],
   deeds: Deeds,
-  pauses: readonly Pause[],
+  pausesOf: PausesOf,
 ): Promise<string[]> {
   return [
     ...await checkEntries(database, deeds),
     ...await checkBalances(database, analytics, deeds),
-    ...checkClosures(rows, deeds, pauses),
+    ...checkClosures(rows, deeds.money, pausesOf),
   ];
 }
 
@@ -91,20 +94,20 @@ async function checkBalances(
 }
 
 /** A process that goes on after a pause may answer a call before it hears what has changed. */
-function checkClosures(
+export function checkClosures(
   rows: readonly CallRow[],
-  { money }: Deeds,
-  pauses: readonly Pause[],
+  { closures }: Pick<MoneyDeeds, "closures">,
+  pausesOf: PausesOf,
 ): string[] {
-  const isAfterPause = ({ createdMs }: CallRow) =>
-    pauses.some(({ toMs }) => createdMs > toMs - 100 && createdMs < toMs + effectMs);
-  return money.closures.flatMap(({ what, fromMs, toMs, of }) =>
+  const isAfterPause = (row: CallRow) =>
+    pausesOf(row).some(({ toMs }) => row.createdMs > toMs - 100 && row.createdMs < toMs + effectMs);
+  return closures.flatMap(({ what, fromMs, toMs, of }) =>
     rows.filter((row) =>
       row.createdMs > fromMs && row.createdMs < toMs && row.chargedNanos > 0n &&
-      !isAfterPause(row) &&
       (of.accountId === undefined || row.accountId === of.accountId) &&
       (of.app === undefined || row.app === of.app) &&
-      (of.keyId === undefined || row.keyId === of.keyId)
+      (of.keyId === undefined || row.keyId === of.keyId) &&
+      !isAfterPause(row)
     ).slice(0, 3).map((row) => `${what} let a call through ${row.createdMs - fromMs} ${show(row)}`)
   );
 }

@@ -87,7 +87,8 @@ export async function ask(
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(30_000),
+      // Longer than a pause: a process that goes on would still do what nobody waits for.
+      signal: AbortSignal.timeout(60_000),
     });
     return { status: answer.status, text: await answer.text(), process };
   } catch (thrown) {

@@ -83,11 +83,11 @@ export function changeCredit(exchange: Exchange, key: KeyName, nanos: bigint): P
   return send(exchange, change);
 }
 
-/** Sends those changes again whose outcome isn't known. */
-export async function finishCredits(exchange: Exchange): Promise<void> {
-  for (const change of exchange.deeds.money.credits) {
-    if (!change.isAnswered) await send(exchange, change);
-  }
+/** Sends those changes again whose outcome isn't known; resolves to whether it is known now. */
+export async function finishCredits(exchange: Exchange): Promise<boolean> {
+  const open = exchange.deeds.money.credits.filter(({ isAnswered }) => !isAnswered);
+  for (const change of open) await send(exchange, change);
+  return open.every(({ isAnswered }) => isAnswered);
 }
 
 async function send(exchange: Exchange, change: CreditChange): Promise<boolean> {
@@ -158,6 +158,8 @@ function closing(
   }>,
 ): Promise<void> {
   return alone(exchange, async () => {
+    // The end of an earlier closure, if it was not made yet, would be the end of this one.
+    if (!await finishCredits(exchange)) return;
     if (await change.close()) {
       const fromMs = Date.now() + effectMs;
       await pauseMs(effectMs + closedMs);
