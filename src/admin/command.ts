@@ -6,7 +6,7 @@ import { allRows } from "../base/all_pages.ts";
 import type { Clock } from "../base/clock.ts";
 import { readStatedUsd } from "../base/money.ts";
 import type { Account, AccountStore } from "../keys/account.ts";
-import { isStoreAway, messageOf, type OptionError } from "../shared/fault.ts";
+import { Fault, isStoreAway, messageOf, type OptionError, reasonOf } from "../shared/fault.ts";
 import { momentOf } from "../shared/time_span.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
@@ -19,10 +19,11 @@ export interface CommandResult {
 export class UsageError extends Error {}
 
 /**
- * Returns why a command failed. For a failure of the store the operator also reads its cause, which
- * callers of the API don't.
+ * Returns why a command failed. For a failure of the store or of the service the operator also reads
+ * its cause, which callers of the API don't.
  */
 export function commandFailure(thrown: unknown): string {
+  if (thrown instanceof Fault && thrown.code === "internal_error") return reasonOf(thrown);
   const message = messageOf(thrown);
   const isUnexplained = isStoreAway(thrown) && message === errors.store_unavailable.message;
   return isUnexplained && thrown.note ? `The store is unavailable (${thrown.note}).` : message;

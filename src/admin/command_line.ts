@@ -50,11 +50,19 @@ export function parseCommand(
   return { values: parsed.values as Values, positionals: parsed.positionals };
 }
 
-/** `Unknown command 'key craete'. Did you mean 'key create'?` */
+/**
+ * `Unknown command 'key craete'. Did you mean 'key create'?` For a group's name alone, the words
+ * that may follow it.
+ */
 export function unknownCommand(table: CommandTable, args: readonly string[]): string {
   const named = args.slice(0, 2).filter((word) => !word.startsWith("-"));
   const asked = named.join(" ") || args.slice(0, 1).join(" ");
-  const groups = Object.keys(table).map((name) => name.split(" ", 1)[0]!);
+  const names = Object.keys(table).map((name) => name.split(" "));
+  const seconds = names.flatMap(([group, second]) => group === asked && second ? [second] : []);
+  if (seconds.length > 0) {
+    return `Unknown command '${asked}'. Commands of '${asked}': ${seconds.join(", ")}.`;
+  }
+  const groups = names.map(([group]) => group!);
   const [near] = [
     ...nearestNames(asked, Object.keys(table), 1),
     ...inGroup(named, table),

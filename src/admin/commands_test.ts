@@ -195,6 +195,8 @@ const unknownScope: [string[], RegExp][] = [
   [["key", "craete"], /^Unknown command 'key craete'\. Did you mean 'key create'\?$/],
   [["kee", "create"], /^Unknown command 'kee create'\. Did you mean 'key create'\?$/],
   [["acounts", "lst"], /^Unknown command 'acounts lst'\. Did you mean 'account list'\?$/],
+  [["account"], /^Unknown command 'account'\. Commands of 'account': create, tier, list\.$/],
+  [["account", "--help"], /^Unknown command 'account'\. Commands of 'account': /],
   [["migrat"], /^Unknown command 'migrat'\. Did you mean 'migrate'\?$/],
   [["constructor"], /^Unknown command 'constructor'\.$/],
   [["--frob"], /^Unknown command '--frob'\./],

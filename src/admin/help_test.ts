@@ -111,6 +111,9 @@ Deno.test("words that name no command are wrong usage: one line, or the group th
   ]);
   assert.deepEqual(said("kye"), ["Unknown command 'kye'. Did you mean 'key'?", see]);
   assert.deepEqual(said("--frob"), ["Unknown command '--frob'.", see]);
+  assert.deepEqual(helpOn(["key"])!.json, {
+    error: "Unknown command 'key'. Commands of 'key': create, list, revoke.",
+  });
   assert.match(said("key").join("\n"), /^usage: \.\/demeter admin COMMAND[^]*\n {2}key create /);
   assert.match(said().join("\n"), /^usage: \.\/demeter admin COMMAND[^]*\n {2}account list /);
 });

@@ -1,6 +1,6 @@
 import { type Context, Hono, type Next } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
-import { Fault, messageOf } from "../shared/fault.ts";
+import { Fault, reasonOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
 import { createRoutes, notFoundPage, type PageContext, unsent } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
@@ -172,7 +172,7 @@ function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Re
     context.header("retry-after", String(thrown.retryAfterSeconds ?? 1));
     return unsent(ctx, context, 429, "Too much at once", thrown.message, "Try again");
   }
-  ctx.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
+  ctx.log.error("a page failed", { path: context.req.path, reason: reasonOf(thrown) });
   const why = "The service's log says why. API calls may not be affected.";
   const text = context.req.method === "POST"
     ? `What you sent may not have been saved: look before you send it again. ${why}`

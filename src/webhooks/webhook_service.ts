@@ -49,12 +49,14 @@ export interface WebhookServiceDeps {
   newId: () => string;
   /** Whether an address is allowed, judged by its text alone. */
   permit: Permit;
+  /** Which private hosts `permit` allows, for a refusal. */
+  allowedHosts: string;
   /** Is called when an event waits. */
   wake: () => void;
 }
 
 export function createWebhookService(
-  { store, clock, newId, permit, wake }: WebhookServiceDeps,
+  { store, clock, newId, permit, allowedHosts, wake }: WebhookServiceDeps,
 ): WebhookService {
   const note = (
     action: string,
@@ -69,12 +71,13 @@ export function createWebhookService(
   const find = async (id: string, accountId?: number) => {
     return await store.find(id, accountId);
   };
+  const readUrl = (url: string) => checkUrl(url, permit, allowedHosts);
   return {
-    readUrl: (url) => checkUrl(url, permit),
+    readUrl,
     async add({ events, ...hook }, actor) {
       const checked: NewWebhook = {
         ...hook,
-        url: checkUrl(hook.url, permit),
+        url: readUrl(hook.url),
         events: readWebhookEvents(events),
       };
       const secret = createWebhookSecret();
@@ -90,7 +93,7 @@ export function createWebhookService(
     async change(id, { url, events, ...change }, actor) {
       const checked = {
         ...change,
-        ...(url === undefined ? {} : { url: checkUrl(url, permit) }),
+        ...(url === undefined ? {} : { url: readUrl(url) }),
         ...(events === undefined ? {} : { events: readWebhookEvents(events) }),
       };
       const changed = await store.update(
@@ -123,14 +126,14 @@ export function createWebhookService(
   };
 }
 
-function checkUrl(url: string, permit: Permit): string {
+function checkUrl(url: string, permit: Permit, allowedHosts: string): string {
   if (url.length > webhookLimits.urlLength) {
     throw new OptionError("url", `expected at most ${webhookLimits.urlLength} characters`);
   }
   if (permit(url)) return url;
   throw new OptionError(
     "url",
-    "expected a public https URL on port 443, without credentials, or a host that the operator allows (FETCH_ALLOW_HOSTS)",
+    `expected a public https URL on port 443, without credentials, or a host ${allowedHosts}`,
   );
 }
 

@@ -35,6 +35,9 @@ export function createWebhooks(
   return {
     webhooks: createWebhookService({
       ...{ store, clock, newId, permit: createPermit(allowHosts) },
+      allowedHosts: post
+        ? "that the operator allows (FETCH_ALLOW_HOSTS)"
+        : "in FETCH_ALLOW_HOSTS, which a command reads from its own environment: set it as for the service",
       wake: () => post && webhookSender.wake(),
     }),
     webhookSender,

@@ -110,6 +110,7 @@ Deno.test("the commands reach the server that owns the embedded database, and wo
     assert.deepEqual(names.slice(0, 4), ["first key", "ci", "x", "for people"]);
     assert.deepEqual(await json(0, "migrate"), { migrated: true });
   });
+  await t.step("a webhook's private host is refused by the command's own settings", refusesHost);
   await t.step("beside a server that is only starting it says to repeat it", listBesideStart);
   await t.step("a wrong environment value is one line there, too", async () => {
     const ended = await runProgram({
@@ -138,6 +139,18 @@ async function migrateBesideServer(): Promise<void> {
     (await here("migrate", "now")).stderr,
     /^unexpected 'now'\nSee 'deno task admin help migrate'\.\n$/,
   );
+}
+
+async function refusesHost(): Promise<void> {
+  const args = ["webhook", "add", "--url", "http://hooks.internal/x"];
+  const { code, stderr } = await here(...args);
+  assert.equal(code, 2);
+  assert.match(
+    stderr,
+    /a host in FETCH_ALLOW_HOSTS, which a command reads from its own environment/,
+  );
+  const allowed = { ...env, FETCH_ALLOW_HOSTS: "hooks.internal" };
+  assert.equal((await runAdminHere({ args, env: allowed })).code, 0);
 }
 
 Deno.test("a command in a wrong folder says so and makes nothing", async () => {

@@ -118,7 +118,11 @@ eachDatabase(
     const account = await newAccount(database);
     await storeOf(database, holder).set(account, "vendor-b", new Secret("mine"));
     const refused = storeOf(database, other).set(account, "vendor-c", new Secret("x"));
-    await assert.rejects(refused, /^Error: MASTER_KEY is not set, and DATA_DIR\/master.key is not/);
+    await assert.rejects(refused, {
+      code: "internal_error",
+      message: /^Nothing was stored: this process has another MASTER_KEY /,
+      note: /^MASTER_KEY is not set, and DATA_DIR\/master.key is not/,
+    });
     assert.equal((await storeOf(database, other).changedSince(null)).masterKeyMatches, false);
     await assert.rejects(start(database, two), /^Error: MASTER_KEY is not set, and DATA_DIR/);
     assert.equal(await read(database, await start(database, one)), "mine");

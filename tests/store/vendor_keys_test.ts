@@ -1,8 +1,10 @@
 import assert from "@std/assert";
+import { commandFailure } from "../../src/admin/command.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
 import type { VendorKeyStore } from "../../src/keys/vendor_key.ts";
 import type { Database } from "../../src/database/database.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import type { MasterKeySource } from "../../src/keys/store/master_key.ts";
 import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
@@ -153,10 +155,10 @@ eachDatabase(
     const { masterKeyMatches, changes } = await stale.changedSince(null);
     assert.equal(masterKeyMatches, false);
     assert.deepEqual(changes.filter(({ state }) => state.kind === "stored"), []);
-    await assert.rejects(
-      stale.set(accounts[0]!, "vendor-c", secret("x")),
-      /^Error: MASTER_KEY is not/,
-    );
+    const refused = await stale.set(accounts[0]!, "vendor-c", secret("x")).catch((one) => one);
+    assert.ok(refused instanceof Fault && refused.code === "internal_error");
+    assert.match(refused.message, /^Nothing was stored: .* The operator has to set that one/);
+    assert.match(commandFailure(refused), /^MASTER_KEY is not .*: set MASTER_KEY to the one that /);
     await assert.rejects(stale.rotate(MasterKey.generate()), /^Error: MASTER_KEY is not/);
     assert.deepEqual(await opened(keys), before);
   },
@@ -256,7 +258,7 @@ onPostgres(
       Array.from({ length: 15 }, async (_, at) => {
         const vendor = `v-${process}-${at}`;
         return await keys.set(account, vendor, secret(vendor)).then(() => vendor, (thrown) => {
-          assert.match(String(thrown), /MASTER_KEY is not/);
+          assert.match(commandFailure(thrown), /^MASTER_KEY is not/);
         });
       })
     );

@@ -1,4 +1,5 @@
 import type { Secret } from "../../base/secret.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { MasterKey, SealedFor } from "../sealing.ts";
 import type { MasterKeySource } from "./master_key.ts";
 import type { Database, Queryable } from "../../database/database.ts";
@@ -16,7 +17,7 @@ export async function readClaim(database: Queryable) {
 
 /**
  * Returns the database's master key for the rest of the transaction, claiming the database for the
- * process's own where none has. Throws an Error of one line if the process has another one.
+ * process's own where none has. Throws a fault of one line if the process has another one.
  */
 export async function claimMasterKey(
   tx: Queryable,
@@ -32,7 +33,13 @@ export async function claimMasterKey(
     return { key, keyVersion: 1n };
   }
   const { fingerprint, version } = claim;
-  if (!await hasMasterKey(keys, fingerprint)) throw new Error(wrongMasterKeyText(keys.source));
+  if (!await hasMasterKey(keys, fingerprint)) {
+    throw new Fault("internal_error", {
+      message:
+        "Nothing was stored: this process has another MASTER_KEY than the one that stored secrets are encrypted with. The operator has to set that one and restart the process.",
+      note: wrongMasterKeyText(keys.source),
+    });
+  }
   return { key: keys.current(), keyVersion: version };
 }
 
@@ -45,7 +52,7 @@ export async function hasMasterKey(keys: MasterKeySource, claimed: string): Prom
 /** Seals and opens values of any subject under the current master key. */
 export function createSealer(masterKey: () => Promise<MasterKeySource>) {
   return {
-    /** To be called before the transaction that stores the value. Throws an Error of one line. */
+    /** To be called before the transaction that stores the value. Throws an error of one line. */
     async open() {
       const keys = await masterKey();
       return async (tx: Queryable, value: Secret, slot: Omit<SealedFor, "keyVersion">) => {
