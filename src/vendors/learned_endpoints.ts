@@ -28,6 +28,7 @@ export interface RefusedCalls {
 export interface LearnedEndpoints {
   /** The vendor's endpoint of this dialect isn't there. */
   isMissing(label: string, dialect: DialectName): boolean;
+  /** Says nothing of an endpoint that has answered before: one 404 may be a fault on the way. */
   learnMissing(label: string, dialect: DialectName): void;
   /** The endpoint has given an answer. */
   isProven(label: string, dialect: DialectName): boolean;
@@ -55,7 +56,8 @@ export function createLearnedEndpoints(
   return {
     isMissing: (label, dialect) => missing.has(keyOf(label, dialect)),
     learnMissing(label, dialect) {
-      missing.add(keyOf(label, dialect));
+      const key = keyOf(label, dialect);
+      if (!proven.has(key)) missing.add(key);
     },
     isProven: (label, dialect) => proven.has(keyOf(label, dialect)),
     learnProven(label, dialect) {

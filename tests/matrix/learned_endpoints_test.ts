@@ -184,6 +184,20 @@ for (const stream of [false, true]) {
   });
 }
 
+Deno.test("an endpoint that has answered isn't missing after a single 404", async () => {
+  let refuses = false;
+  await using world = await startWorld((path) =>
+    path === chatPath && refuses ? { status: 404, body: "not found" } : undefined
+  );
+  await (await ask(world, "chat", {})).text();
+  refuses = true;
+  const moved = await ask(world, "chat", {});
+  assert.equal(answerText("chat", await moved.text(), false), spokenText);
+  refuses = false;
+  await (await ask(world, "chat", {})).text();
+  assert.deepEqual(world.asked(), [chatPath, chatPath, "responses", chatPath]);
+});
+
 const aboutTheCall: readonly [string, { status: number; body: unknown }][] = [
   ["names the model", { status: 404, body: { error: { message: "m-1: not found" } } }],
   ["speaks of the model", { status: 404, body: { error: { message: "No such model." } } }],
