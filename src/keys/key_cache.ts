@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { evictOldest } from "../base/evict_oldest.ts";
+import { within } from "../base/deadline.ts";
 import { chunksOf } from "../base/lists.ts";
 import type { Account } from "./account.ts";
 import type { ApiKeyStore, Principal } from "./api_key.ts";
@@ -16,12 +17,17 @@ const maxUnknown = 10_000;
 const readAtOnce = 500;
 /** A list of all keys is used for this long, or for twenty times as long as it took to read. */
 const usableMs = 1000;
+/** Refreshes come every quarter of a second. */
+const overdueMs = 2_000;
+const catchUpMs = 1_000;
 
 type CachedStore = Pick<ApiKeyStore, "findByHash"> & KeyChangeStore;
 
 interface KeyCacheDeps {
   store: CachedStore;
   clock: Clock;
+  /** Whether other processes change keys, so that `refresh` is called all the time. */
+  isShared: boolean;
   usableHashes?: () => Promise<readonly string[]>;
 }
 
@@ -40,12 +46,20 @@ export class KeyCache {
   /** Counts evictions: a look-up that one overtook may have read the old row. */
   #epoch = 0;
 
+  /** When the last refresh began, by both clocks: the monotonic one stops while a machine sleeps. */
+  #readMs: number;
+  #readAt: Date;
+  /** The refresh that calls wait for; remains until one succeeds. */
+  #catchUp: Promise<void> | undefined;
+
   #usable: { hashes: Promise<ReadonlySet<string>>; untilMs: number } | undefined;
 
   readonly #deps: KeyCacheDeps;
 
   constructor(deps: KeyCacheDeps) {
     this.#deps = deps;
+    this.#readMs = deps.clock.monotonicMs();
+    this.#readAt = deps.clock.now();
   }
 
   /**
@@ -57,6 +71,7 @@ export class KeyCache {
    */
   async verify(value: string, isLimited: () => boolean = () => false): Promise<Principal> {
     if (!looksLikeKey(value)) throw new Fault("invalid_api_key");
+    if (this.#isOverdue()) await this.#caughtUp();
     const principal = await this.#find(hashKey(value), isLimited);
     if (!principal || !usable(principal, this.#deps.clock.now())) {
       throw new Fault("invalid_api_key");
@@ -77,6 +92,8 @@ export class KeyCache {
 
   /** Reads again what is in memory and has changed in the store since the last refresh. */
   async refresh(): Promise<void> {
+    const { clock } = this.#deps;
+    const [readMs, readAt] = [clock.monotonicMs(), clock.now()];
     const since = this.#since;
     const { now, keys, accounts } = await this.#deps.store.changedSince(since);
     if (since !== null) {
@@ -86,6 +103,23 @@ export class KeyCache {
     // Rows become visible when their transaction commits, a little after their time of change, so
     // each refresh looks back a minute.
     this.#since = new Date(now.getTime() - 60_000);
+    this.#readMs = readMs;
+    this.#readAt = readAt;
+    this.#catchUp = undefined;
+  }
+
+  #isOverdue(): boolean {
+    const { isShared, clock } = this.#deps;
+    return isShared && (clock.monotonicMs() - this.#readMs > overdueMs ||
+      clock.now().getTime() - this.#readAt.getTime() > overdueMs);
+  }
+
+  /**
+   * Reads what was changed while this process stood still: its first call comes before its next
+   * refresh. Calls wait for it once; while the store is away, they go on with the keys in memory.
+   */
+  #caughtUp(): Promise<void> {
+    return this.#catchUp ??= within(catchUpMs, this.refresh(), undefined).catch(() => {});
   }
 
   /**

@@ -94,7 +94,7 @@ class FakeStore {
 function setup() {
   const clock = new FakeClock();
   const store = new FakeStore(clock);
-  const ring = new KeyCache({ store, clock });
+  const ring = new KeyCache({ store, clock, isShared: true });
   const codeOf = (value: string) =>
     ring.verify(value).then(() => "ok", (thrown) => thrown instanceof Fault ? thrown.code : thrown);
   const add = (more: Partial<ApiKey> = {}) => {
@@ -411,6 +411,7 @@ Deno.test("a flood of wrong keys from a limited address costs the store a look a
   const ring = new KeyCache({
     store,
     clock,
+    isShared: true,
     usableHashes: () => Promise.resolve((lists++, [...store.rows.keys()])),
   });
   const limited = () => true;
@@ -536,4 +537,31 @@ Deno.test("changes that a cut look has not read are read by the next", async () 
   clock.advance(600_000);
   await ring.refresh();
   assert.equal((await ring.verify(value)).account.tier, "enterprise");
+});
+
+Deno.test("after a pause of the process, its first call learns what was revoked meanwhile", async () => {
+  const { clock, store, ring, codeOf, add } = setup();
+  const key = add();
+  await ring.refresh();
+  assert.equal(await codeOf(key.value), "ok");
+  store.change(key.hash, { revokedAt: clock.now() });
+  clock.advance(10_000);
+  const calls = [codeOf(key.value), codeOf(key.value)];
+  assert.deepEqual(await Promise.all(calls), ["invalid_api_key", "invalid_api_key"]);
+  assert.equal(store.asked.length, 2, "the calls share one look");
+});
+
+Deno.test("while the store is away, calls with a key in memory wait for it once", async () => {
+  const { clock, store, ring, codeOf, add } = setup();
+  const key = add();
+  await ring.refresh();
+  assert.equal(await codeOf(key.value), "ok");
+  store.away = true;
+  clock.advance(10_000);
+  for (let n = 0; n < 5; n++) assert.equal(await codeOf(key.value), "ok");
+  assert.equal(store.asked.length, 2);
+  store.away = false;
+  store.change(key.hash, { revokedAt: clock.now() });
+  await ring.refresh();
+  assert.equal(await codeOf(key.value), "invalid_api_key");
 });

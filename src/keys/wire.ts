@@ -22,6 +22,7 @@ export function createKeyCaches({ database, apiKeys, vendorKeys, registry, clock
     keyCache: new KeyCache({
       store: { ...createKeyChanges(database), findByHash: apiKeys.findByHash },
       clock,
+      isShared: database.kind !== "embedded",
       usableHashes: () => usableHashes(database),
     }),
     storedKeys: new VendorKeyCache({ store: vendorKeys, registry, log }),

@@ -55,6 +55,28 @@ Deno.test({
 });
 
 Deno.test({
+  name: `a key that was revoked while a process stood still is refused by its first call${skipped}`,
+  ignore: !available,
+  fn: () =>
+    withDatabase(async (env) => {
+      const service = await startService({ env });
+      for (let round = 0; round < 3; round++) {
+        const made = await admin(env, ["key", "create", "--name", `key ${round}`]);
+        const { id, key } = made as { id: string; key: string };
+        assert.equal(await statusOf(service, key), 200);
+        service.kill("SIGSTOP");
+        await admin(env, ["key", "revoke", id]);
+        // What stands still for less learns of the key by its next refresh.
+        await new Promise((resolve) => setTimeout(resolve, 2_500));
+        const call = statusOf(service, key);
+        service.kill("SIGCONT");
+        assert.equal(await call, 401);
+      }
+      assert.equal(await service.stop(), 0);
+    }),
+});
+
+Deno.test({
   name: `a call made on one replica is seen by an export on the other within two seconds${skipped}`,
   ignore: !available,
   fn: () =>
