@@ -71,7 +71,7 @@ export class KeyCache {
    */
   async verify(value: string, isLimited: () => boolean = () => false): Promise<Principal> {
     if (!looksLikeKey(value)) throw new Fault("invalid_api_key");
-    if (this.#isOverdue()) await this.#caughtUp();
+    if (this.#isOverdue()) await this.#awaitCatchUp();
     const principal = await this.#find(hashKey(value), isLimited);
     if (!principal || !usable(principal, this.#deps.clock.now())) {
       throw new Fault("invalid_api_key");
@@ -118,7 +118,7 @@ export class KeyCache {
    * Reads what was changed while this process stood still: its first call comes before its next
    * refresh. Calls wait for it once; while the store is away, they go on with the keys in memory.
    */
-  #caughtUp(): Promise<void> {
+  #awaitCatchUp(): Promise<void> {
     return this.#catchUp ??= within(catchUpMs, this.refresh(), undefined).catch(() => {});
   }
 
