@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import { reasonOf } from "./fault.ts";
+import { isStoreAway, reasonOf } from "./fault.ts";
 
 /** Periodic work that no caller waits for. */
 export interface BackgroundJob {
@@ -27,10 +27,13 @@ export interface JobRunnerDeps {
 }
 
 /**
- * How long a job must not have failed until its failure counts as over. On a database that takes no
- * writes, for instance, a job fails only in the runs in which it has something to write.
+ * How long no job must have failed until failures count as over. On a database that takes no writes,
+ * for instance, a job fails only in the runs in which it has something to write.
  */
 const calmMs = 30_000;
+
+/** How many reasons of one outage are logged: a server that restarts has a few. */
+const loggedReasons = 10;
 
 /** What the first runs of jobs are spread over, or over a job's period if that is shorter. */
 const spreadMs = 1000;
@@ -44,9 +47,10 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
   return {
     start() {
       if (stops.length > 0) return;
+      const outage = new Failures(deps, loggedReasons);
       stops = jobs.map((job, at) => {
         const earlierMs = Math.min(job.everyMs, spreadMs) * at / jobs.length;
-        return repeat({ firstMs: job.everyMs - earlierMs, ...job }, deps);
+        return repeat({ firstMs: job.everyMs - earlierMs, ...job }, deps, outage);
       });
     },
     stop() {
@@ -55,30 +59,68 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
   };
 }
 
+/**
+ * Failures that are logged once, until they are over: a job's own, or those of all jobs while the
+ * store is unavailable. A database that is down for an hour is one event, not thousands.
+ */
+class Failures {
+  readonly #log: JobRunnerDeps["log"];
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #maxReasons: number;
+  readonly #reasons = new Set<string>();
+  /** Jobs that have failed since the beginning, and those that have not worked since they failed. */
+  readonly #affected = new Set<string>();
+  readonly #failing = new Set<string>();
+  #failedMs = 0;
+
+  constructor({ log, clock = systemClock }: JobRunnerDeps, maxReasons: number) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#maxReasons = maxReasons;
+  }
+
+  failed(job: string, thrown: unknown): void {
+    this.#failedMs = this.#clock.monotonicMs();
+    const isOld = this.#affected.size === 0 && this.#failing.has(job);
+    this.#failing.add(job);
+    if (isOld) return;
+    this.#affected.add(job);
+    const reason = reasonOf(thrown);
+    if (this.#reasons.has(reason) || this.#reasons.size === this.#maxReasons) return;
+    this.#reasons.add(reason);
+    this.#log.warn("a background job failed", { job, reason });
+  }
+
+  worked(job: string): void {
+    this.#failing.delete(job);
+    if (!this.#affected.has(job) || this.#clock.monotonicMs() - this.#failedMs < calmMs) return;
+    const [first, ...others] = this.#affected;
+    this.#affected.clear();
+    this.#reasons.clear();
+    const also = others.length === 0 ? {} : { also: others.join(", ") };
+    this.#log.info("a background job works again", { job: first, ...also });
+  }
+}
+
 function repeat(
   { name, everyMs, firstMs, run }: Required<BackgroundJob>,
-  { log, onRun = () => {}, clock = systemClock }: JobRunnerDeps,
+  deps: JobRunnerDeps,
+  outage: Failures,
 ): () => void {
+  const { onRun = () => {} } = deps;
+  const own = new Failures(deps, 1);
   let isStopped = false;
-  /** The last failure of a series whose beginning was logged, and whose end wasn't. */
-  let failedMs: number | undefined;
   let timer: ReturnType<typeof setTimeout>;
   const runOnce = async () => {
     try {
       await run();
-      if (failedMs !== undefined && clock.monotonicMs() - failedMs >= calmMs) {
-        failedMs = undefined;
-        log.info("a background job works again", { job: name });
-      }
+      outage.worked(name);
+      own.worked(name);
       onRun(name, "done");
     } catch (thrown) {
       // The stop has closed what the job was using.
       if (isStopped) return;
-      // Logged once per outage: a database that is down for an hour is one event, not thousands.
-      if (failedMs === undefined) {
-        log.warn("a background job failed", { job: name, reason: reasonOf(thrown) });
-      }
-      failedMs = clock.monotonicMs();
+      (isStoreAway(thrown) ? outage : own).failed(name, thrown);
       onRun(name, "failed");
     }
     if (!isStopped) timer = setTimeout(runOnce, everyMs);

@@ -87,6 +87,79 @@ Deno.test("a job that fails now and then during an outage logs it once", async (
   ]);
 });
 
+type Turn = readonly [job: string, step: () => Promise<void>];
+
+/** Runs a step of one job after the other, ten seconds apart, and returns what was logged. */
+async function runTurns(turns: readonly Turn[]): Promise<string[]> {
+  const { lines, log } = setup();
+  let nowMs = 0;
+  let ended = () => {};
+  const gates = turns.map(() => Promise.withResolvers<void>());
+  const jobs = [...new Set(turns.map(([name]) => name))].map((name) => {
+    const steps = turns.flatMap(([job, step], at) => job === name ? [{ at, step }] : []);
+    const run = async () => {
+      const next = steps.shift();
+      if (!next) return await new Promise<void>(() => {});
+      await gates[next.at]!.promise;
+      await next.step();
+    };
+    return { name, everyMs: 0, run };
+  });
+  const onRun = () => ended();
+  const runner = createJobRunner(jobs, { log, onRun, clock: { monotonicMs: () => nowMs } });
+  runner.start();
+  for (const gate of gates) {
+    const end = new Promise<void>((resolve) => ended = resolve);
+    gate.resolve();
+    await end;
+    nowMs += 10_000;
+  }
+  runner.stop();
+  return lines;
+}
+
+const refused = () => Promise.reject(new Fault("store_unavailable", { note: "refused" }));
+const broken = () => Promise.reject(new Error("a job's own error"));
+
+const calm: readonly Turn[] = Array.from({ length: 3 }, () => ["a", good] as const);
+
+Deno.test("an outage of the store has a line when it begins and one when it ends, with its jobs", async () => {
+  const round: Turn[] = [["a", refused], ["b", refused], ["c", refused]];
+  const lines = await runTurns([...round, ...round, ["b", good], ["c", good], ...calm]);
+  assert.deepEqual(lines, [
+    'a background job failed {"job":"a","reason":"refused"}',
+    'a background job works again {"job":"a","also":"b, c"}',
+  ]);
+});
+
+Deno.test("what fails otherwise during an outage has lines of its own", async () => {
+  const starting = () => Promise.reject(new Fault("store_unavailable", { note: "starting up" }));
+  const lines = await runTurns([
+    ...[["a", refused], ["b", broken], ["b", refused], ["c", starting], ["c", refused]] as Turn[],
+    ...calm,
+    ["b", good],
+  ]);
+  assert.deepEqual(lines, [
+    'a background job failed {"job":"a","reason":"refused"}',
+    'a background job failed {"job":"b","reason":"a job\'s own error"}',
+    'a background job failed {"job":"c","reason":"starting up"}',
+    'a background job works again {"job":"a","also":"b, c"}',
+    'a background job works again {"job":"b"}',
+  ]);
+});
+
+Deno.test("a job that has failed ever since begins no new outage; one that has worked does", async () => {
+  const lines = await runTurns([
+    ...[["a", refused], ["rare", refused], ...calm, ["rare", refused], ...calm] as Turn[],
+    ...[["rare", good], ["rare", refused]] as Turn[],
+  ]);
+  assert.deepEqual(lines, [
+    'a background job failed {"job":"a","reason":"refused"}',
+    'a background job works again {"job":"a","also":"rare"}',
+    'a background job failed {"job":"rare","reason":"refused"}',
+  ]);
+});
+
 Deno.test("a run that a stop has cut off is no failure", async () => {
   const { lines, log } = setup();
   const begun = Promise.withResolvers<void>();
