@@ -73,6 +73,20 @@ async function preparedLike(database: Database, text: string) {
   return all.filter(({ statement }) => String(statement).includes(text));
 }
 
+Deno.test("behind a long statement the database answers a ping, and none once it is closed", () =>
+  withFolder(async (folder) => {
+    const database = await open(folder);
+    // Minutes on any machine.
+    const numbers = "generate_series(1, 100000)";
+    let isDone = false;
+    const long = database.query(`select count(*) from ${numbers} a, ${numbers} b`, [])
+      .finally(() => isDone = true);
+    await database.ping();
+    assert.equal(isDone, false);
+    await Promise.all([assert.rejects(long, isAway), database.close()]);
+    await assert.rejects(database.ping(), isAway);
+  }));
+
 Deno.test("a statement that is repeated is parsed once, and planned for all values in the end", () =>
   withTable(async (database) => {
     await database.query("insert into things values ($1)", [7]);

@@ -6,6 +6,7 @@ import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Database, SqlRow, Transaction } from "../database.ts";
 import { strayFilesIn } from "../file_owners.ts";
 import { isDiskFull } from "../full_disk.ts";
+import { createBusyTolerantPing } from "./busy_tolerant_ping.ts";
 import { maxDatabaseFiles, type Statement } from "./protocol.ts";
 import { embeddedAway, EmbeddedThread } from "./thread.ts";
 import { type OpenTransaction, transact } from "../transaction.ts";
@@ -52,9 +53,7 @@ export async function openEmbedded(
     query,
     transaction: async <T>(work: (tx: Transaction) => Promise<T>) =>
       await transact(await begin(await threads.live()), work),
-    async ping() {
-      await query("select 1", []);
-    },
+    ping: createBusyTolerantPing(() => query("select 1", [])),
     async work(input) {
       const thread = await threads.live();
       return (await thread.ask({ kind: "work", input })).output;
