@@ -92,8 +92,8 @@ export interface Vendor {
   /**
    * `tools`: the vendor's endpoints know only functions and the tools that the vendor runs itself.
    * OpenAI's other tools (`apply_patch`, `shell`, `namespace`, `tool_search`, custom tools) are
-   * functions there. `fields`: its chat endpoint refuses OpenRouter's `reasoning` and
-   * `usage`, and Anthropic's `cache_control`.
+   * functions there. `fields`: its chat endpoint refuses OpenRouter's fields (`reasoning`,
+   * `provider`, …) and Anthropic's `cache_control`.
    */
   readonly lacksExtensions?: "tools" | "fields";
   /** What the vendor's lists and clients put before a model's name; calls may do so as well. */

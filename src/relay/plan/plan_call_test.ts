@@ -181,10 +181,25 @@ Deno.test("fields that OpenRouter added to chat are put into OpenAI's own, other
   assert.deepEqual(await written({ reasoning: { enabled: true } }), {
     ...{ ...plain, losses: ["reasoning.enabled"] },
   });
+  const wishes = {
+    provider: { sort: "price" },
+    plugins: [{ id: "web" }],
+    route: "fallback",
+    transforms: ["middle-out"],
+  };
+  for (const [name, value] of Object.entries(wishes)) {
+    assert.deepEqual(await written({ [name]: value }), { ...plain, losses: [name] }, name);
+  }
   for (
-    const more of [{ reasoning: "low" }, { reasoning: null }, { usage: true }, {
-      cache_control: null,
-    }]
+    const more of [
+      { reasoning: "low" },
+      { reasoning: null },
+      { usage: true },
+      { cache_control: null },
+      { provider: "openai" },
+      { plugins: "web" },
+      { route: null },
+    ]
   ) {
     const plan = await planned("vendor-b", more);
     assert.ok(plan.sameDialect, "only OpenRouter's form is translated");

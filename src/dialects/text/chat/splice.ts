@@ -128,12 +128,14 @@ export function readToolDemand(body: unknown): ToolDemand {
 }
 
 /**
- * Whether a request has OpenAI's custom tools, or the objects that OpenRouter and Anthropic added;
- * in any other form they are mistakes, and the vendor says so.
+ * Whether a request has OpenAI's custom tools, or fields that OpenRouter and Anthropic added; in any
+ * other form they are mistakes, and the vendor says so.
  */
 export function extensionsIn(body: unknown): readonly ("tools" | "fields")[] {
-  const { reasoning, usage } = asRecord(body);
-  const hasFields = isRecord(reasoning) || isRecord(usage) || hasCacheControl(body);
+  const { reasoning, usage, provider, plugins, transforms, route } = asRecord(body);
+  const hasFields = [reasoning, usage, provider].some(isRecord) ||
+    [plugins, transforms].some(Array.isArray) || typeof route === "string" ||
+    hasCacheControl(body);
   return [
     ...hasCustomTools(body) ? ["tools" as const] : [],
     ...hasFields ? ["fields" as const] : [],
