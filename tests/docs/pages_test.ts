@@ -47,6 +47,15 @@ Deno.test("every link of a page leads to a file, and to a heading where it names
   assert.ok(links > 20, `${links} links`);
 });
 
+Deno.test("inline code stays on one line: across two it can't be found or copied", () => {
+  for (const page of pages) {
+    // Code in a list is indented, and so is its fence.
+    const prose = read(page).replace(/^ *```[^]*?^ *```$/gm, "");
+    const broken = prose.split("\n").filter((line) => line.split("`").length % 2 === 0);
+    assert.deepEqual(broken, [], page);
+  }
+});
+
 Deno.test("docs/errors.md has every error with its status and type, and says what to do", () => {
   const rows = new Map(rowsOf(read("docs/errors.md")).map((cells) => [cells[1], cells]));
   for (const [code, { status, type }] of Object.entries(errors)) {
