@@ -2,7 +2,11 @@ import { nanosToUsd } from "../base/money.ts";
 import { optionalField } from "../dialects/kernel/fields.ts";
 import type { EncodedImages, ImageAsk } from "../dialects/kernel/image_codec.ts";
 import { framesOf, imageTokens } from "../dialects/kernel/image_tokens.ts";
-import { reportsTrustedCost } from "../dialects/kernel/reported_tokens.ts";
+import {
+  isHalfReported,
+  reportsTrustedCost,
+  withMissingTotal,
+} from "../dialects/kernel/reported_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import {
@@ -48,7 +52,8 @@ export function imageUsage(
     return { usage, basis: isReported ? "reported" : "estimated" };
   }
   // With a price per token, tokens or a cost must be reported.
-  const isReported = (one: BillableImages) => (one.usage?.output ?? 0) > 0 || hasCost(one);
+  const isReported = (one: BillableImages) =>
+    hasCost(one) || ((one.usage?.output ?? 0) > 0 && !isHalfReported(one.usage, one.count));
   const unreported = billable.filter((one) => !isReported(one));
   if (unreported.length === 0) {
     return { usage: { ...summed(usages(billable)), ...counted }, basis: "reported" };
@@ -56,7 +61,9 @@ export function imageUsage(
   const perImage = likelyImageTokens(ask, encoded);
   const estimates = unreported.map(({ count, usage }) => {
     const output = count * perImage;
-    return { input: estimateTokens(ask.prompt), output, imageOutput: output, raw: usage?.raw };
+    const estimate = { input: estimateTokens(ask.prompt), output, imageOutput: output };
+    if (usage && isHalfReported(usage, count)) return withMissingTotal(usage, estimate);
+    return { ...estimate, raw: usage?.raw };
   });
   const all = summed([...usages(billable.filter(isReported)), ...estimates]);
   return { usage: { ...all, ...counted }, basis: "estimated" };

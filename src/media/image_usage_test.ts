@@ -3,6 +3,7 @@ import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { readImageList } from "../dialects/media/images/answer.ts";
 import { callCost } from "../pricing/call_cost.ts";
 import { upperBoundNanos } from "../pricing/pricing.ts";
+import type { Usage } from "../shared/usage.ts";
 import { priceOf } from "../../tests/support/operation_request.ts";
 import { type BillableImages, imageUsage } from "./image_usage.ts";
 
@@ -150,4 +151,21 @@ Deno.test("a GIF whose vendor reports no usage is estimated with its frames", ()
   const gif = { ...drawing, encoded: { ...drawing.encoded, tokensPerImage: 1e6 } };
   const frame = imageTokens("high", "1024x1024");
   assert.deepEqual([outputOf({}), outputOf({ output_format: "gif" })], [frame, 9 * frame]);
+});
+
+Deno.test("of a half report of pictures, the other half is estimated, beside their thoughts", () => {
+  const billed = (usage?: Usage) => {
+    const { usage: { input, output }, basis } = imageUsage([{ count: 1, usage }], drawing);
+    return { input, output, basis };
+  };
+  const silent = billed();
+  const noInput: Usage = { input: 0, output: 300, imageOutput: 300, unreported: "input" };
+  assert.deepEqual(billed(noInput), { ...silent, output: 300 });
+  const noOutput: Usage = { input: 70, output: 0, unreported: "output" };
+  assert.deepEqual(billed(noOutput), { ...silent, input: 70 });
+  const thoughts: Usage = { ...noOutput, output: 9, reasoning: 9 };
+  assert.deepEqual(billed(thoughts), { ...silent, input: 70, output: silent.output + 9 });
+  assert.deepEqual(billed({ ...noInput, output: 0 }), silent);
+  const cost = { ...noInput, vendorCostUsd: "0.04" };
+  assert.equal(billed(cost).basis, "reported");
 });

@@ -234,7 +234,10 @@ async function countAt(
   // Proxies in front of vendors send errors with status 200.
   if (isRecord(json) && carriesError(json)) throw access.fault(readVendorError(json, undefined));
   const tokens = counting.read(json);
-  if (tokens === undefined) throw new Fault("upstream_invalid_response");
+  if (tokens === undefined) {
+    if (!isRecord(json)) throw new Fault("upstream_invalid_response");
+    return await estimate(dialect, plain, target, caller);
+  }
   const id = vendorRequestId(answer.headers);
   // Vendors add to their count, such as Anthropic what it was before `context_management`.
   const body = sameDialect ? text : writeCount(dialect, tokens);

@@ -57,6 +57,21 @@ Deno.test("state of the vendor's that an answer names doesn't bar what continues
   ]);
 });
 
+Deno.test("an answer without a usable count is counted here, what is no object is refused", async () => {
+  const count = async (answered: unknown) => {
+    const word = service().script((exchange) => exchange.answer(200, answered as Json));
+    const answer = await service().post(path, { model, input: word });
+    const { input_tokens: tokens } = await answer.json();
+    return { status: answer.status, isEstimate: answer.headers.get("x-token-count"), tokens };
+  };
+  for (const input_tokens of [null, undefined, -1, 1.5, "42", {}]) {
+    const { tokens, ...answer } = await count({ ...counted, input_tokens });
+    assert.deepEqual(answer, { status: 200, isEstimate: "estimated" }, String(input_tokens));
+    assert.ok(tokens > 0);
+  }
+  assert.equal((await count([])).status, 502);
+});
+
 for (const status of [404, 405, 410]) {
   Deno.test(`a vendor that answers ${status} has no endpoint for it: we estimate`, async () => {
     const message = "Cannot POST /v1/responses/input_tokens: no such endpoint";

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { DialectQuirks } from "./dialect.ts";
 import { optionalField } from "./fields.ts";
@@ -36,6 +37,31 @@ export function totalsOf(
     output: output ?? 0,
     unreported: input === undefined ? "input" : "output",
   };
+}
+
+/** A report whose missing total is the estimate's; what it has of that total is the least. */
+export function withMissingTotal<U extends Usage>(
+  { unreported, ...named }: U,
+  { input, audioInput, output, audioOutput, imageOutput }: Readonly<Usage>,
+): Omit<U, "unreported"> {
+  if (unreported === "output") {
+    // Only thoughts are reported apart from the output.
+    return { ...named, output: named.output + output, ...defined({ audioOutput, imageOutput }) };
+  }
+  const least = Math.max(named.input, named.cacheRead ?? 0, named.imageInput ?? 0);
+  return { ...defined({ audioInput }), ...named, input: Math.max(input, least) };
+}
+
+/**
+ * Whether a usage lacks one of the totals that `pieces` of media have and tells the other. No
+ * output tokens at all are no report of media.
+ */
+export function isHalfReported(
+  usage: Pick<Usage, "unreported" | "output"> | undefined,
+  pieces: number,
+): boolean {
+  if (usage?.unreported === "output") return pieces > 0;
+  return usage?.unreported === "input" && (pieces === 0 || usage.output > 0);
 }
 
 /**

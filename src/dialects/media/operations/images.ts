@@ -21,7 +21,7 @@ import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 import { imageWork } from "../../kernel/image_work.ts";
-import { reportedTokens } from "../../kernel/reported_tokens.ts";
+import { isHalfReported, reportedTokens, withMissingTotal } from "../../kernel/reported_tokens.ts";
 import { optionalField } from "../../kernel/fields.ts";
 import { defined } from "../../../base/defined.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
@@ -186,7 +186,9 @@ class ImageReader extends JsonAnswerReader {
     const { usage: raw } = answer;
     const cost = ignoresCost ? {} : vendorCost(asRecord(raw));
     const hasCost = cost.vendorCostUsd !== undefined;
-    if (reported && (reported.output > 0 || pictures === 0 || hasCost || !isByToken)) {
+    const isHalf = isByToken && isHalfReported(reported, pictures);
+    const isCounted = reported && (reported.output > 0 || pictures === 0);
+    if (reported && (hasCost || !isByToken || (isCounted && !isHalf))) {
       return { usage: { ...reported, images }, basis: "reported" };
     }
     // If the price is per image, the answer itself shows how many there are.
@@ -196,8 +198,9 @@ class ImageReader extends JsonAnswerReader {
     }
     const frames = framesOf(this.request.fields);
     const output = pictures * frames * imageTokens(image.quality, image.size);
-    const input = this.#promptTokens();
-    return { usage: { input, output, imageOutput: output, images }, basis: "estimated" };
+    const estimate = { input: this.#promptTokens(), output, imageOutput: output };
+    const usage = reported && isHalf ? withMissingTotal(reported, estimate) : estimate;
+    return { usage: { ...usage, images }, basis: "estimated" };
   }
 
   #promptTokens(): number {
@@ -210,7 +213,7 @@ class ImageReader extends JsonAnswerReader {
 export function readImageUsage(usage: unknown): BillableUsage | undefined {
   const reported = reportedTokens(usage, "input_tokens", "output_tokens");
   if (!reported) return undefined;
-  const { raw, input, output } = reported;
+  const { raw, input, output, unreported } = reported;
   const into = asRecord(raw.input_tokens_details);
   const out = asRecord(raw.output_tokens_details);
   return {
@@ -220,6 +223,7 @@ export function readImageUsage(usage: unknown): BillableUsage | undefined {
     output,
     // Without details all output counts as images.
     imageOutput: count(out.image_tokens) ?? output,
+    ...optionalField("unreported", unreported),
     ...vendorCost(raw),
     raw,
   };

@@ -233,3 +233,27 @@ Deno.test("a GIF without a usage is estimated with its frames", () => {
   };
   assert.equal(outputOf({ output_format: "gif" }), 9 * outputOf({}));
 });
+
+Deno.test("of a half report of pictures, the other half is estimated", () => {
+  const price = priceOf({ input: 5_000_000n, output: 40_000_000n } as never);
+  const billed = (usage: unknown, pictures = 1) => {
+    const reader = readerOf(imageGenerations, body);
+    const data = Array(pictures).fill({ b64_json: "AAAA" });
+    reader.whole(JSON.stringify({ data, usage }), "");
+    const outcome = reader.outcome({ isComplete: true, price })!;
+    const { usage: { input, output, imageOutput }, basis } = outcome;
+    return { input, output, imageOutput, basis };
+  };
+  const silent = billed(undefined);
+  assert.deepEqual([silent.input > 3, silent.output > 100], [true, true]);
+  for (const missing of [undefined, null]) {
+    const noInput = { input_tokens: missing, output_tokens: 272 };
+    assert.deepEqual(billed(noInput), { ...silent, output: 272, imageOutput: 272 });
+    const noOutput = { input_tokens: 70, output_tokens: missing };
+    assert.deepEqual(billed(noOutput), { ...silent, input: 70 });
+    assert.deepEqual(billed(noOutput, 0), {
+      ...{ input: 70, output: 0, imageOutput: 0, basis: "reported" },
+    });
+    assert.deepEqual(billed({ ...noInput, output_tokens: 0 }), silent, "nor is 0 a report");
+  }
+});

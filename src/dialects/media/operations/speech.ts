@@ -15,7 +15,12 @@ import type { MediaField } from "../../kernel/media_field.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import type { OperationRequest } from "../../kernel/operation_request.ts";
-import { reportedTokens, reportsTrustedCost } from "../../kernel/reported_tokens.ts";
+import {
+  isHalfReported,
+  reportedTokens,
+  reportsTrustedCost,
+  withMissingTotal,
+} from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 const mediaFields: readonly MediaField[] = [
@@ -97,16 +102,19 @@ export function speechUsage(
   const isTimed = price?.rates.perMinute !== undefined;
   // The vendor may report tokens although the price is per minute.
   const counted = { characters: characters(text), ...(isTimed ? { seconds: seconds() } : {}) };
-  if (reported && (reported.output > 0 || reportsTrustedCost(reported, ignoresCost))) {
+  const isByToken = !isTimed && price?.rates.perCharacter === undefined;
+  const isHalf = isByToken && isHalfReported(reported, 1);
+  const hasCost = reportsTrustedCost(reported, ignoresCost);
+  if (reported && (hasCost || (reported.output > 0 && !isHalf))) {
     return { usage: { ...reported, ...counted }, basis: "reported" };
   }
   // A price per character is for the whole text, whatever part of it was received.
-  if (isTimed || price?.rates.perCharacter !== undefined) {
-    return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
-  }
+  if (!isByToken) return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
   const input = estimateTokens(`${text}${instructions}`);
   const output = speechTokens(seconds(), tokensPerMinute);
-  return { usage: { input, output, audioOutput: output, ...counted }, basis: "estimated" };
+  const estimate = { input, output, audioOutput: output };
+  const usage = reported && isHalf ? withMissingTotal(reported, estimate) : estimate;
+  return { usage: { ...usage, ...counted }, basis: "estimated" };
 }
 
 const maxStoredBytes = 32 * 1024 * 1024;

@@ -145,3 +145,27 @@ Deno.test("a report of no tokens for sound that came is an estimate, and not fre
     assert.ok(usage.output > 0);
   }
 });
+
+Deno.test("of a half report, the other half is estimated, and no cost is hidden behind it", () => {
+  const billed = (usage: unknown) => {
+    const reader = readerOf(speech, body);
+    reader.event(
+      eventOf({ type: "speech.audio.delta", audio: sound("mp3", 6, "a test").toBase64() }),
+    );
+    reader.event(eventOf({ type: "speech.audio.done", usage }));
+    const { usage: { input, output, audioOutput }, basis } = reader.outcome(whole)!;
+    assert.equal(audioOutput, output);
+    return { input, output, basis };
+  };
+  const silent = billed(undefined);
+  assert.deepEqual([silent.input > 0, silent.output > 100], [true, true]);
+  for (const missing of [undefined, null]) {
+    const noInput = { input_tokens: missing, output_tokens: 90 };
+    assert.deepEqual(billed(noInput), { ...silent, output: 90 });
+    const noOutput = { input_tokens: 70, output_tokens: missing };
+    assert.deepEqual(billed(noOutput), { ...silent, input: 70 });
+    assert.deepEqual(billed({ ...noOutput, total_tokens: 75 }), {
+      ...{ input: 70, output: 5, basis: "reported" },
+    });
+  }
+});

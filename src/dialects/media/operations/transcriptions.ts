@@ -15,7 +15,11 @@ import { vendorCost } from "../../kernel/vendor_cost.ts";
 import type { AnswerEnding, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 import { optionalField } from "../../kernel/fields.ts";
-import { reportsTrustedCost } from "../../kernel/reported_tokens.ts";
+import {
+  reportedTokens,
+  reportsTrustedCost,
+  withMissingTotal,
+} from "../../kernel/reported_tokens.ts";
 import { JsonAnswerReader, readEvent } from "../../kernel/answer_reader.ts";
 
 /** Speech to text: a form with a file. */
@@ -131,15 +135,16 @@ class TranscriptReader extends JsonAnswerReader {
     // At a price per token, seconds alone would cost nothing.
     const reported = this.#usage;
     const hasTokens = reported && reported.input + reported.output > 0;
-    if (reported && (!price || hasTokens || reportsTrustedCost(reported, ignoresCost))) {
+    const output = estimateTokens(this.#text);
+    const isHalf = hasTokens &&
+      (reported.unreported === "input" || (reported.unreported === "output" && output > 0));
+    const hasCost = reportsTrustedCost(reported, ignoresCost);
+    if (reported && (!price || hasCost || (hasTokens && !isHalf))) {
       return { ...recorded, usage: reported, basis: "reported" };
     }
-    const output = estimateTokens(this.#text);
-    return {
-      ...recorded,
-      usage: { ...likelyTranscript(seconds), output, seconds },
-      basis: "estimated",
-    };
+    const estimate = { ...likelyTranscript(seconds), output };
+    const usage = isHalf ? withMissingTotal(reported, estimate) : estimate;
+    return { ...recorded, usage: { ...usage, seconds }, basis: "estimated" };
   }
 
   #read({ usage, duration }: JsonRecord): void {
@@ -158,14 +163,15 @@ function secondsIn(value: unknown): number | undefined {
 export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
   if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   const seconds = secondsIn(raw.seconds);
-  const input = count(raw.input_tokens);
-  const output = count(raw.output_tokens);
-  if (input === undefined && output === undefined && seconds === undefined) return undefined;
+  const tokens = reportedTokens(raw, "input_tokens", "output_tokens");
+  if (!tokens && seconds === undefined) return undefined;
+  const { input, output, unreported } = tokens ?? { input: 0, output: 0 };
   const details = asRecord(raw.input_token_details);
   return {
-    input: input ?? 0,
+    input,
     ...optionalField("audioInput", count(details.audio_tokens)),
-    output: output ?? 0,
+    output,
+    ...optionalField("unreported", unreported),
     ...optionalField("seconds", seconds),
     ...vendorCost(raw),
     raw,

@@ -1,6 +1,11 @@
 import assert from "@std/assert";
 import { sound } from "../../../../demo/simulator/samples/mod.ts";
-import { boundOfRequest, eventOf, priceOf } from "../../../../tests/support/operation_request.ts";
+import {
+  boundOfRequest,
+  eventOf,
+  priceOf,
+  readerOf,
+} from "../../../../tests/support/operation_request.ts";
 import type { FormPart } from "../../../base/multipart.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { AnswerReader } from "../../kernel/operation.ts";
@@ -369,4 +374,26 @@ Deno.test("by the minute a cost that isn't believed reports nothing", () => {
     return answered.outcome({ isComplete: true, price: byMinute, ignoresCost })!.basis;
   };
   assert.deepEqual([basis(false), basis(true)], ["reported", "estimated"]);
+});
+
+Deno.test("of a half report of a transcript, the other half is estimated", () => {
+  const price = priceOf({ input: 5_000_000n, output: 40_000_000n } as never);
+  const billed = (usage: unknown, text = "Good morning to everybody") => {
+    const reader = readerOf(transcriptions, { model: "m" });
+    reader.whole(JSON.stringify({ text, usage, duration: 60 }), "application/json");
+    const { usage: { input, output }, basis } = reader.outcome({ isComplete: true, price })!;
+    return { input, output, basis };
+  };
+  const silent = billed(undefined);
+  assert.deepEqual([silent.input > 100, silent.output > 3], [true, true]);
+  for (const missing of [undefined, null]) {
+    const noInput = { input_tokens: missing, output_tokens: 9 };
+    assert.deepEqual(billed(noInput), { ...silent, output: 9 });
+    const noOutput = { input_tokens: 70, output_tokens: missing };
+    assert.deepEqual(billed(noOutput), { ...silent, input: 70 });
+    assert.deepEqual(billed(noOutput, ""), { input: 70, output: 0, basis: "reported" });
+    assert.deepEqual(billed({ ...noInput, total_tokens: 90 }), {
+      ...{ input: 81, output: 9, basis: "reported" },
+    });
+  }
 });
