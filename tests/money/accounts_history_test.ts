@@ -17,9 +17,30 @@ const kinds: Kind[] = [
   ...embedded ? ["embedded"] as const : [],
 ];
 
+/** What failed once, as steps of its own. */
+const earlier: readonly (readonly Step[])[] = [
+  // A budget that another process set.
+  [0, 1].flatMap((service): Step[] => [
+    { do: "grant", nanos: 200_000_000n, times: 1 },
+    {
+      do: "budget",
+      on: `user:user-${1 + service}`,
+      per: "day",
+      nanos: 3_000_000n,
+      raise: undefined,
+    },
+    {
+      ...{ do: "call", service, count: 8, user: `user-${1 + service}`, model: "vendor-b/gpt-4.1" },
+      ...{ app: undefined, fallback: undefined, stream: false, failures: 0 },
+      ...{ meanwhile: "nothing", repeats: 0, insists: false },
+    },
+  ]),
+];
+
 for (const kind of kinds) {
   Deno.test(`${histories} random histories of accounts keep every sum (${kind})`, async () => {
     await using world = await openWorld(kind);
+    for (const each of earlier) await playSteps(world, each);
     for (const seed of seeds(histories)) {
       const failure = await failureOf(world, makeSteps(new Random(seed), steps));
       if (!failure) continue;
