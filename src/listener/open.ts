@@ -151,10 +151,11 @@ function createServer(
     // wait.
     highWaterMark: 32 * 1024,
     // `Connections` limits the time of heads, bodies and idle connections: the runtime's own limits
-    // (2.9.6) end nothing, or no connection before its first request.
+    // (2.9.6) end nothing, or no connection before its first request, and that of idle connections
+    // starts a timer after each answer.
     requestTimeout: 0,
     headersTimeout: 0,
-    keepAliveTimeout: limits.idleMs,
+    keepAliveTimeout: 0,
     // `faultOfHead` checks `Host` more closely, and it's refused in our own words.
     requireHostHeader: false,
   };

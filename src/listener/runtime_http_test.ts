@@ -1,5 +1,7 @@
 import assert from "@std/assert";
 import http from "node:http";
+import { openTestListener as open } from "../../tests/support/listener.ts";
+import { dial, get } from "../../tests/support/raw_connection.ts";
 import { keepNoParsers, listNoRequests, SharedParsersError } from "./runtime_http.ts";
 
 Deno.test("the runtime's pool of parsers keeps none", async () => {
@@ -38,4 +40,20 @@ Deno.test("the runtime's list of requests under way can be switched off", async 
   }
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
+});
+
+Deno.test("the runtime starts no timer after an answer", async () => {
+  const { promise: timeoutMs, resolve } = Promise.withResolvers<number | undefined>();
+  const listener = await open(() => new Response("fine"), {}, {
+    guard: (answer) => (incoming, outgoing) => {
+      // The runtime's own listener comes first.
+      outgoing.on("finish", () => resolve(incoming.socket.timeout));
+      return answer(incoming, outgoing);
+    },
+  });
+  using connection = await dial(listener.port);
+  await connection.send(get);
+  assert.match(await connection.piece(), /200/);
+  assert.equal(await timeoutMs ?? 0, 0);
+  await listener.drain(1000);
 });
