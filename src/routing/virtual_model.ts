@@ -111,27 +111,50 @@ const definitionSchema = z.strictObject({
  * model that no vendor has or that is named twice.
  */
 export function readVirtualModel(json: unknown, models: RealModels): VirtualModelDefinition {
-  const parsed = definitionSchema.safeParse(json);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
+  const [problem] = virtualModelProblems(json, models);
+  if (problem) throw problem;
+  const { targets, fallbacks, stick_by: stickBy } = definitionSchema.parse(json);
+  return { targets, fallbacks, ...(stickBy ? { stickBy } : {}) };
+}
+
+/** Each list by itself, empty where it is wrong. */
+const listsSchema = z.object({
+  targets: definitionSchema.shape.targets.catch([]),
+  fallbacks: definitionSchema.shape.fallbacks.catch([]),
+}).catch({ targets: [], fallbacks: [] });
+
+/** Returns why `readVirtualModel` refuses a definition: of each list only the first wrong model. */
+export function virtualModelProblems(json: unknown, models: RealModels): OptionError[] {
+  const { error } = definitionSchema.safeParse(json);
+  const problems = error?.issues.map((issue) => {
     const unknown = issue.code === "unrecognized_keys" ? [shownName(issue.keys[0]!)] : [];
-    throw new OptionError(z.core.toDotPath([...issue.path, ...unknown]), issue.message);
-  }
-  const { targets, fallbacks, stick_by: stickBy } = parsed.data;
+    return new OptionError(z.core.toDotPath([...issue.path, ...unknown]), issue.message);
+  }) ?? [];
+  const { targets, fallbacks } = listsSchema.parse(json);
   const fieldsById = new Map<string, string>();
-  const check = (name: string, field: string) => {
+  const problemOf = (name: string, field: string) => {
     const found = models.find(name);
     if (!found) {
       const reason = models.refusal(name).message.replace(/^model: /, "");
-      throw new OptionError(field, `${reason} Virtual models can't be targets`);
+      return new OptionError(field, `${reason} Virtual models can't be targets`);
     }
     const other = fieldsById.get(found.id);
-    if (other !== undefined) throw new OptionError(field, `'${name}' is ${other} already`);
+    if (other !== undefined) return new OptionError(field, `'${name}' is ${other} already`);
     fieldsById.set(found.id, field);
+    return undefined;
   };
-  for (const [index, { model }] of targets.entries()) check(model, `targets[${index}].model`);
-  for (const [index, name] of fallbacks.entries()) check(name, `fallbacks[${index}]`);
-  return { targets, fallbacks, ...(stickBy ? { stickBy } : {}) };
+  const first = (names: readonly string[], fieldAt: (index: number) => string) => {
+    for (const [index, name] of names.entries()) {
+      const problem = problemOf(name, fieldAt(index));
+      if (problem) return [problem];
+    }
+    return [];
+  };
+  return [
+    ...problems,
+    ...first(targets.map(({ model }) => model), (index) => `targets[${index}].model`),
+    ...first(fallbacks, (index) => `fallbacks[${index}]`),
+  ];
 }
 
 /**

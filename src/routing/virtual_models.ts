@@ -9,6 +9,7 @@ import {
   type VirtualModelDefinition,
   virtualModelJson,
   virtualModelLimits,
+  virtualModelProblems,
   type VirtualModelStore,
 } from "./virtual_model.ts";
 import type { AccountPage } from "../shared/account_page.ts";
@@ -48,6 +49,8 @@ export interface VirtualModels {
     fields: ChangedFields | ((existing: VirtualModelDefinition) => ChangedFields),
     audit: VirtualModelAudit,
   ): Promise<StoredVirtualModel>;
+  /** Returns why a definition is refused, for a form that shows it field by field. */
+  problemsOf(json: unknown): readonly OptionError[];
   /** False where the account has none of this name. */
   remove(accountId: number, name: string, audit: AuditNote): Promise<boolean>;
   /** Lists the virtual models of one account, or of all accounts, sorted by account and name. */
@@ -102,6 +105,7 @@ export function createVirtualModels(
         const { stick_by: stickBy, ...json } = { ...virtualModelJson(existing), ...changed };
         return readVirtualModel(stickBy === null ? json : { ...json, stick_by: stickBy }, models);
       }, audit),
+    problemsOf: (json) => virtualModelProblems(json, models),
     async remove(accountId, name, audit) {
       const removed = await store.remove(accountId, name, audit);
       await changed();

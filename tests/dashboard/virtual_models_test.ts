@@ -155,6 +155,31 @@ for (const [what, fields, field, message] of wrong) {
   });
 }
 
+Deno.test("a form says at once what is wrong with each field", async () => {
+  const owner = await world().owner();
+  const made = { name: "at-once", targets: "gpt-4.1" };
+  assert.equal((await owner.submit(`${models}/new`, `${models}/new`, made)).status, 303);
+  const reasons = async (fields: Record<string, string>) => {
+    const { status, text } = await owner.submit(`${models}/new`, `${models}/new`, fields);
+    assert.equal(status, 400);
+    return Array.from(
+      text.matchAll(/<p class="error" id="(\w+)-error">([^<]{1,30})/g),
+      ([, field, reason]) => `${field}: ${reason}`,
+    );
+  };
+  const wrongLists = { targets: "gpt-4.1 x", fallbacks: "grok-4.3\ngpt-41" };
+  const ofLists = [
+    "targets: Line 1: Expected a whole numbe",
+    "fallbacks: Line 2: Unknown model &#39;gpt",
+  ];
+  assert.deepEqual(await reasons({ name: "a/b", ...wrongLists }), [
+    ...["name: &#39;a/b&#39; is not a name; e", ...ofLists],
+  ]);
+  assert.deepEqual(await reasons({ name: "at-once", ...wrongLists }), [
+    ...["name: A virtual model of this name a", ...ofLists],
+  ]);
+});
+
 Deno.test("a name that is there already is not made over again", async () => {
   const owner = await world().owner();
   const make = (targets: string) =>

@@ -106,10 +106,13 @@ async function set(
       return { ...formPage(ctx, request, shown), status: 400 };
     }
     const isTaken = thrown instanceof Fault && thrown.code === "already_exists";
-    if (!isTaken && !(thrown instanceof OptionError)) throw thrown;
-    const fieldErrors = thrown instanceof OptionError
-      ? { ...invalidName(name, form), ...fieldErrorsOf(thrown, form) }
-      : { name: "A virtual model of this name already exists." };
+    const refused = thrown instanceof OptionError ? fieldErrorsOf(thrown, form) : undefined;
+    if (!isTaken && !refused) throw thrown;
+    const fieldErrors = {
+      ...changed === undefined ? await nameError(ctx, request, name) : {},
+      ...listErrors(ctx, json, form),
+      ...refused ?? { name: taken },
+    };
     return { ...formPage(ctx, request, { values, fieldErrors }, changed), status: 400 };
   }
   const text = `Calls to ${name} go to its targets from now on.`;
@@ -135,15 +138,29 @@ function changedMeanwhile({ targets, fallbacks, stickBy }: VirtualModelDefinitio
 const removedMeanwhile =
   "Nothing is saved: this virtual model was removed after you opened the page. Create it again, or cancel.";
 
-/** Returns the error of an invalid name, which is checked last. */
-function invalidName(name: string, form: Form): FieldErrors {
+/** Returns the error of a name that is invalid or taken, which `create` checks last. */
+async function nameError(
+  ctx: PageContext,
+  { accountId }: PageRequest,
+  name: string,
+): Promise<FieldErrors> {
   try {
     checkVirtualName(name);
-    return {};
   } catch (thrown) {
     if (!(thrown instanceof OptionError)) throw thrown;
-    return fieldErrorsOf(thrown, form);
+    return { name: `${sentence(thrown.problem)}.` };
   }
+  const models = await ctx.virtualModels.list(accountId);
+  if (models.every((one) => one.name !== name)) return {};
+  return { name: taken };
+}
+
+const taken = "A virtual model of this name already exists.";
+
+/** Returns the first error of each field but the name, as `create` stops at the first of all. */
+function listErrors(ctx: PageContext, json: unknown, form: Form): FieldErrors {
+  const problems = ctx.virtualModels.problemsOf(json).toReversed();
+  return Object.assign({}, ...problems.map((one) => fieldErrorsOf(one, form)));
 }
 
 /** Returns the form as the API's JSON. A line of the targets is a model and maybe its weight. */
