@@ -90,6 +90,8 @@ export interface BudgetListQuery {
   readonly accountId?: number;
   readonly id?: string;
   readonly on?: Pick<Budget, "scope" | "per">;
+  /** Part of the scope's text, such as `user:ann`, in any case. */
+  readonly search?: string;
   readonly now: Date;
   /** Default: from the beginning. */
   readonly after?: BudgetCursor;

@@ -32,11 +32,11 @@ export interface BudgetService {
   remove(id: string, actor: BudgetActor, accountId?: number): Promise<boolean>;
   /**
    * Lists the budgets of one account, or of all accounts, with their spend in the current period;
-   * with a page, at most `limit` after a place.
+   * with a page, at most `limit` after a place, whose scope's text contains `search`.
    */
   list(
     accountId?: number,
-    page?: { after?: BudgetCursor | undefined; limit?: number },
+    page?: { after?: BudgetCursor | undefined; limit?: number; search?: string | undefined },
   ): Promise<StoredBudget[]>;
   /** Returns where a budget, of an account or of any, is in lists; also one just removed. */
   cursorOf(id: string, accountId?: number): Promise<BudgetCursor | undefined>;

@@ -228,6 +228,16 @@ Deno.test("budgets are listed in pages, each once, and their file has all", asyn
   const [, next] = /href="([^"]*\?after=[^"]*)">More budgets</.exec(first) ?? [];
   const { text: second } = await owner.get(next!);
   assert.ok(!second.includes("More budgets"));
+  const search = async (q: string) =>
+    (await owner.get(`${budgets}?q=${encodeURIComponent(q)}`)).text;
+  const found = await search("USER:Customer 31");
+  assert.equal(rows(found), 1, "in any case");
+  assert.match(found, /value="USER:Customer 31"[^]*<code>user:customer 31</);
+  const { text: foundFile } = await owner.get(/href="([^"]*csv\?q=[^"]*)"/.exec(found)![1]!);
+  assert.match(foundFile, /^[^\n]+\n[^\n]*user:customer 31,[^\n]+\n$/);
+  assert.match(await search("nobody"), /No budget found[^]*>All budgets</);
+  const [, nextFound = ""] = /href="([^"]*)">More budgets</.exec(await search("customer")) ?? [];
+  assert.equal(rows((await owner.get(nextFound.replace("&amp;", "&"))).text), 1);
   const { text: file } = await owner.get(`${budgets}/csv`);
   assert.equal(file.trimEnd().split("\r\n").length - 1, 50 + rows(second)!);
   const named = (text: string) => [...text.matchAll(/<code>(user:customer \d+)</g)];

@@ -226,7 +226,7 @@ interface ListQuery extends BudgetListQuery {
 
 async function list(
   database: Queryable,
-  { accountId, now, id, among, on, after, limit }: ListQuery,
+  { accountId, now, id, among, on, search, after, limit }: ListQuery,
   order = "b.account_id, b.scope, b.name, b.per",
 ): Promise<StoredBudget[]> {
   const values: SqlValue[] = [periodStart("day", now), periodStart("month", now)];
@@ -242,6 +242,10 @@ async function list(
     (select * from budgets where id > ${bind(among.from)} order by id limit ${bind(among.count)})
     union select * from budgets where id = any(${bind(among.ids)}::text[]))`;
   if (on) conditions.push(`(b.scope, b.name, b.per) = (${keyOf(on)})`);
+  if (search !== undefined) {
+    const text = "lower(b.scope || ':' || b.name)";
+    conditions.push(`strpos(${text}, lower(${bind(sanitizeText(search))}::text)) > 0`);
+  }
   if (after) {
     const key = `${bind(after.accountId)}, ${keyOf(after)}`;
     conditions.push(`(b.account_id, b.scope, b.name, b.per) > (${key})`);

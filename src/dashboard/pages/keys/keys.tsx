@@ -22,7 +22,6 @@ import {
   actionsColumn,
   Badge,
   Empty,
-  Field,
   LinkLine,
   Older,
   PostForm,
@@ -39,6 +38,7 @@ import { type CsvColumns, csvFile, mapPages } from "../../csv.ts";
 import { FormButtons } from "../../fields.tsx";
 import { exactTime } from "../../format.ts";
 import { vendorName, type VendorNames, vendorWithLabel } from "../../vendor_names.ts";
+import { ListSearch, NoneFound, searchOf } from "../../list_search.tsx";
 import { keySpend } from "../../key_spend.ts";
 import type { KeySpend, SpendByKey } from "../../../credit/spend_cap.ts";
 
@@ -100,12 +100,18 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
     action: request.may("member") ? createLink() : null,
     body: (
       <>
-        {isWhole ? null : <KeySearch search={search} />}
+        {isWhole ? null : (
+          <ListSearch
+            address="/dashboard/keys"
+            label="Name, or beginning of the value"
+            search={search}
+          />
+        )}
         {keys.length > 0
           ? keyTable(keys, query && `?${query}`, { spent, request, vendors: ctx.vendorNames })
           : isWhole
           ? <NoKeys may={request.may("member")} />
-          : <NoneFound />}
+          : <NoneFound title="No key found" address="/dashboard/keys" all="All keys" />}
         <Older
           href={last && `/dashboard/keys?after=${last.id}${query && `&${query}`}`}
         />
@@ -115,32 +121,6 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
 }
 
 const pageRows = 50;
-
-function searchOf(request: PageRequest): string | undefined {
-  return request.query("q")?.trim().slice(0, 200) || undefined;
-}
-
-/** Finds a key among those of all pages. */
-function KeySearch({ search }: { search: string | undefined }) {
-  return (
-    <search>
-      <form method="get" action="/dashboard/keys" class="inline panel">
-        <Field id="q" label="Name, or beginning of the value">
-          <input id="q" name="q" type="search" dir="auto" autocomplete="off" value={search} />
-        </Field>
-        <button type="submit" class="button">Search</button>
-      </form>
-    </search>
-  );
-}
-
-function NoneFound() {
-  return (
-    <Empty title="No key found">
-      <LinkLine href="/dashboard/keys">All keys</LinkLine>
-    </Empty>
-  );
-}
 
 /** A key with what it has spent; undefined without caps. */
 export type SpendingKey = KeyRow & { spent: KeySpend | undefined };

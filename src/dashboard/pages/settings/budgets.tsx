@@ -43,6 +43,7 @@ import {
 } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { exactTime, nameText } from "../../format.ts";
+import { ListSearch, NoneFound, searched, searchOf } from "../../list_search.tsx";
 import { settingsList } from "./settings_page.tsx";
 
 const address = "/dashboard/settings/budgets";
@@ -54,11 +55,13 @@ export function budgetRoutes(app: Routes, ctx: PageContext): void {
   app.get(
     `${address}/csv`,
     "viewer",
-    ({ accountId, now }) =>
+    (request) =>
       csvFile(
         "budgets",
-        columns(now),
-        allPages((after, limit) => ctx.budgets.list(accountId, { after, limit })),
+        columns(request.now),
+        allPages((after, limit) =>
+          ctx.budgets.list(request.accountId, { after, limit, search: searchOf(request) })
+        ),
       ),
   );
   app.get(`${address}/new`, "owner", (request) => formPage(request, blankForm));
@@ -123,9 +126,11 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
   const after = last === undefined
     ? undefined
     : await ctx.budgets.cursorOf(last, request.accountId);
-  const found = await ctx.budgets.list(request.accountId, { after, limit: pageRows + 1 });
+  const search = searchOf(request);
+  const found = await ctx.budgets.list(request.accountId, { after, limit: pageRows + 1, search });
   const budgets = found.slice(0, pageRows);
   const next = found.length > pageRows ? budgets.at(-1) : undefined;
+  const isWhole = last === undefined && search === undefined && next === undefined;
   return settingsList("budgets", request, {
     lead:
       "The most that the account, an app or an end user may be charged per day or month (UTC). A call that could cost more than is left is refused.",
@@ -134,13 +139,29 @@ async function listPage(ctx: PageContext, request: PageRequest): Promise<Page> {
       title: "No budgets yet",
       text: "Calls are limited by credit and by the caps of their keys.",
     },
-    table: budgets.length === 0 ? null : (
+    table: budgets.length === 0 && isWhole ? null : (
       <>
-        <BudgetTable budgets={budgets} request={request} />
-        {next && <LinkLine href={`${address}?after=${next.id}`}>More budgets</LinkLine>}
+        {isWhole ? null : <ListSearch address={address} label="App or end user" search={search} />}
+        {budgets.length === 0
+          ? <NoneFound title="No budget found" address={address} all="All budgets" />
+          : (
+            <BudgetTable
+              budgets={budgets}
+              csv={searched(`${address}/csv`, search)}
+              request={request}
+            />
+          )}
+        {next && <LinkLine href={moreHref(next.id, search)}>More budgets</LinkLine>}
       </>
     ),
   });
+}
+
+function moreHref(after: string, search: string | undefined): string {
+  return `${address}?${new URLSearchParams({
+    after,
+    ...search === undefined ? {} : { q: search },
+  })}`;
 }
 
 function columns(now: Date): CsvColumns<StoredBudget> {
@@ -155,14 +176,18 @@ function columns(now: Date): CsvColumns<StoredBudget> {
 }
 
 function BudgetTable(
-  { budgets, request }: { budgets: readonly StoredBudget[]; request: PageRequest },
+  { budgets, csv, request }: {
+    budgets: readonly StoredBudget[];
+    csv: string;
+    request: PageRequest;
+  },
 ) {
   const mayChange = request.may("owner");
   return (
     <Table
       label="Budgets"
       cards
-      csv={`${address}/csv`}
+      csv={csv}
       head={[
         "On",
         "Per",
