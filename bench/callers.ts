@@ -2,8 +2,8 @@ import type { CallerOrder, CallerSight } from "./programs/caller.ts";
 
 /**
  * Warm-up: how long each contender is called before anything is measured, and a gateway again
- * before streams are. The runtime optimises its code over the first 20,000 calls or so, which makes
- * it three times as fast.
+ * before streams or translated calls are. The runtime optimises its code over the first 20,000
+ * calls or so, which makes it three times as fast.
  */
 export const firstSeconds = { proxy: 8, gateway: 30 };
 

@@ -51,8 +51,9 @@ async function measure(
 ): Promise<Map<Contender, Round[]>> {
   const able = contenders.filter((one) => one.requestFor(cell) !== undefined);
   const found = new Map<Contender, Round[]>(able.map((one) => [one, []]));
-  // Whole calls don't warm up the code that only streams use.
-  const again = cell.isStreamed ? firstSeconds.gateway : 2 * seconds;
+  // Whole calls that are passed through don't warm up the code that only others use.
+  const hasOwnCode = cell.isStreamed || cell.isTranslated;
+  const again = hasOwnCode ? firstSeconds.gateway : 2 * seconds;
   for (const one of able) await ask(one, cell, one.gateway ? again : seconds / 2);
   for (let round = 0; round < rounds; round++) {
     // The order alternates, since the machine may be quieter or warmer for the first.
