@@ -282,7 +282,11 @@ export class Meter implements CallMeter {
     const usage: Usage = {
       ...reported,
       ...(hasPrompt ? {} : promptBeyond(reported.input, others.input, terms)),
-      output: Math.max(reported.output, others.output + Math.min(written, most)),
+      // What is reported before an answer isn't of it.
+      output: Math.max(
+        this.#isUsageEarly ? others.output : reported.output,
+        others.output + Math.min(written, most),
+      ),
     };
     atLeast(usage, "imageOutput", Math.min(image, usage.output));
     atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));

@@ -1,95 +1,15 @@
 /** Vendors that report the tokens of the prompt or of the answer, but not of both. */
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { estimateTokens } from "../../src/shared/token_estimate.ts";
-import type { FakeExchange } from "../support/fake_vendor.ts";
 import { dialectNames, nanosOf, startFourVendors } from "../support/four_vendors.ts";
+import { answering, answersWithUsage, totalNames } from "./usage_answers.ts";
 
 const said = "The vendor has counted only half of this answer.";
-const names: Readonly<Record<DialectName, readonly [input: string, output: string]>> = {
-  chat: ["prompt_tokens", "completion_tokens"],
-  responses: ["input_tokens", "output_tokens"],
-  messages: ["input_tokens", "output_tokens"],
-  generate: ["promptTokenCount", "candidatesTokenCount"],
-};
-
-const events = (list: readonly object[]) =>
-  list.map((event) =>
-    `event: ${"type" in event ? event.type : ""}\ndata: ${JSON.stringify(event)}\n\n`
-  );
-const data = (list: readonly object[]) => list.map((event) => `data: ${JSON.stringify(event)}\n\n`);
-
-/** What each vendor answers, whole and as a stream. */
-const answers: Readonly<
-  Record<DialectName, (usage: object) => { whole: object; stream: readonly string[] }>
-> = {
-  chat: (usage) => {
-    const head = { id: "c", object: "chat.completion", created: 1, model: "model" };
-    const message = { role: "assistant", content: said };
-    const last = { index: 0, delta: {}, finish_reason: "stop" };
-    return {
-      whole: { ...head, choices: [{ index: 0, message, finish_reason: "stop" }], usage },
-      stream: [
-        ...data([
-          { ...head, choices: [{ index: 0, delta: message }] },
-          { ...head, choices: [last] },
-          { ...head, choices: [], usage },
-        ]),
-        "data: [DONE]\n\n",
-      ],
-    };
-  },
-  responses: (usage) => {
-    const part = { type: "output_text", text: said, annotations: [] };
-    const item = { id: "m", type: "message", status: "completed", role: "assistant" };
-    const output = [{ ...item, content: [part] }];
-    const response = { id: "r", object: "response", created_at: 1, model: "model", output: [] };
-    const whole = { ...response, status: "completed", output, usage };
-    const at = { item_id: "m", output_index: 0, content_index: 0 };
-    return {
-      whole,
-      stream: events([
-        { type: "response.created", response: { ...response, status: "in_progress" } },
-        { type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } },
-        { type: "response.content_part.added", ...at, part: { ...part, text: "" } },
-        { type: "response.output_text.delta", ...at, delta: said },
-        { type: "response.output_text.done", ...at, text: said },
-        { type: "response.content_part.done", ...at, part },
-        { type: "response.output_item.done", output_index: 0, item: output[0]! },
-        { type: "response.completed", response: whole },
-      ]),
-    };
-  },
-  messages: (usage) => {
-    const head = { id: "m", type: "message", role: "assistant", model: "model" };
-    const end = { stop_reason: "end_turn", stop_sequence: null };
-    const { input_tokens = null } = usage as { input_tokens?: number | null };
-    const message = { ...head, content: [], usage: { input_tokens, output_tokens: 1 } };
-    return {
-      whole: { ...head, content: [{ type: "text", text: said }], ...end, usage },
-      stream: events([
-        { type: "message_start", message },
-        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
-        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: said } },
-        { type: "content_block_stop", index: 0 },
-        { type: "message_delta", delta: end, usage },
-        { type: "message_stop" },
-      ]),
-    };
-  },
-  generate: (usageMetadata) => {
-    const content = { role: "model", parts: [{ text: said }] };
-    const candidate = { index: 0, content, finishReason: "STOP" };
-    const whole = { candidates: [candidate], modelVersion: "model", usageMetadata };
-    return { whole, stream: data([whole]) };
-  },
-};
-
 Deno.test("the half that a vendor doesn't report is estimated, the other stays", async () => {
   await using service = await startFourVendors();
   const calls: { what: string; id: string; tokens: (number | undefined)[] }[] = [];
   for (const vendor of dialectNames) {
-    const [input, output] = names[vendor];
+    const [input, output] = totalNames[vendor];
     const usages: [object, (number | undefined)[]][] = [
       [{ [input]: 700, [output]: null }, [700, estimateTokens(said)]],
       [{ [input]: 700 }, [700, estimateTokens(said)]],
@@ -99,7 +19,7 @@ Deno.test("the half that a vendor doesn't report is estimated, the other stays",
     for (const [usage, tokens] of usages) {
       for (const caller of dialectNames) {
         for (const stream of [false, true]) {
-          const script = answering(answers[vendor](usage), stream);
+          const script = answering(answersWithUsage[vendor](usage, said), stream);
           const response = await service.call({ caller, vendor, stream, script });
           await response.text();
           const id = response.headers.get("x-transaction-id")!;
@@ -123,14 +43,56 @@ Deno.test("the half that a vendor doesn't report is estimated, the other stays",
   assert.equal(calls.length, 128);
 });
 
-function answering(
-  { whole, stream }: { whole: object; stream: readonly string[] },
-  streams: boolean,
-) {
-  return async (exchange: FakeExchange) => {
-    if (streams) await exchange.stream([...stream], { "content-type": "text/event-stream" });
-    else {
-      await exchange.answer(200, JSON.stringify(whole), { "content-type": "application/json" });
-    }
-  };
+/** What a vendor may write for a total; undefined: nothing. */
+const written = [undefined, null, 0, 700, -3, 2.5, "7", 1e18] as const;
+
+type Total = typeof written[number];
+
+const isMissing = (total: Total) => total === undefined || total === null;
+const isCount = (total: Total) => total === 0 || total === 700;
+
+/** Whether a row has the totals that a vendor reported, and estimates in place of others. */
+function isBilled(
+  { input, output, words }: { input: Total; output: Total; words: string },
+  row: Readonly<Record<string, unknown>>,
+): boolean {
+  const [read, wrote] = [Number(row.input_tokens), Number(row.output_tokens)];
+  const charged = 2000n * BigInt(read) + 8000n * BigInt(wrote);
+  if (nanosOf(row.charged_usd) !== charged) return false;
+  const said = estimateTokens(words);
+  const isUsable = [input, output].every((one) => isCount(one) || isMissing(one)) &&
+    !(isMissing(input) && isMissing(output));
+  const isRead = isUsable && isCount(input) ? read === input : read > 0;
+  const isWritten = wrote === (isUsable && isCount(output) ? output : said);
+  const isReported = isUsable && isCount(input) && (isCount(output) || words === "");
+  return isRead && isWritten && row.billing_basis === (isReported ? "reported" : "estimated");
 }
+
+Deno.test("whatever a vendor writes for its totals, words are paid once, and nothing twice", async () => {
+  await using service = await startFourVendors();
+  const pairs = written.flatMap((one): [Total, Total][] => [[one, one], [one, 700], [700, one]]);
+  const calls: { id: string; vendor: string; input: Total; output: Total; words: string }[] = [];
+  for (const vendor of dialectNames) {
+    const [inputName, outputName] = totalNames[vendor];
+    for (const [input, output] of pairs) {
+      for (const words of [said, ""]) {
+        for (const stream of [false, true]) {
+          const usage = { [inputName]: input, [outputName]: output };
+          const script = answering(answersWithUsage[vendor](usage, words), stream);
+          const caller = stream ? vendor : "chat";
+          const response = await service.call({ caller, vendor, stream, script });
+          await response.text();
+          const id = response.headers.get("x-transaction-id")!;
+          calls.push({ id, vendor, input, output, words });
+        }
+      }
+    }
+  }
+  const rows = await service.rows();
+  const byId = new Map(rows.map((row) => [row.transaction_id, row]));
+  const unfair = calls.filter((call) => !isBilled(call, byId.get(call.id)!));
+  assert.deepEqual(unfair.map((call) => [call, byId.get(call.id)]), []);
+  assert.equal(rows.length, calls.length);
+  const charged = rows.reduce((sum, row) => sum + nanosOf(row.charged_usd), 0n);
+  assert.equal(await service.spentNanos(), charged);
+});
