@@ -78,7 +78,9 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/\bAIza[0-9A-Za-z_*-]{6,}/g, mask],
   [/\bAQ\.[0-9A-Za-z_*-]{16,}/g, mask],
   [/\bhf_[0-9A-Za-z*]{6,}/g, mask],
-  [/\bxai-[0-9A-Za-z_*-]{8,}/g, mask],
+  // Names of models and agents, such as `xai-grok-4-fast`, are short words: a key is one long one.
+  [/\bxai-[0-9A-Za-z_*-]{40,}/g, mask],
+  [/\bxai-[0-9A-Za-z_*]{16,}/g, mask],
   [/\bgsk_[0-9A-Za-z_*-]{6,}/g, mask],
   // JSON web tokens; dots are optional, so that nothing backtracks.
   [/\beyJ[0-9A-Za-z_.-]{8,}/g, mask],

@@ -29,6 +29,7 @@ Deno.test("credentials in a vendor's message are masked and the rest is kept", (
     ["API key AIzaSyD-9tSrke72PouQMnMX not valid", "API key *** not valid"],
     ["token hf_AbCdEfGhIj expired", "token *** expired"],
     ["xai-0123456789abcdef has no credit", "*** has no credit"],
+    ["xai-AbCdEfGh*******WXYZ is wrong", "*** is wrong"],
     ["gsk_0123456789abcdef has no credit", "*** has no credit"],
     ["sent dmt_0aB1cD;sk-vendor-key here", "sent *** here"],
     ["sent Authorization: bearer   abc.def here", "sent Authorization: bearer *** here"],

@@ -333,7 +333,7 @@ function createFaultLog(log: Log): BindDeps["onFault"] {
     const { status } = errors[fault.code];
     if (status < 500) return;
     const fields = {
-      id: request.requestId,
+      id: maskSecrets(request.requestId),
       code: fault.code,
       note: fault.note === undefined ? undefined : maskSecrets(fault.note),
       cause: fault.cause === undefined ? undefined : maskSecrets(messageOf(fault.cause)),

@@ -1,3 +1,4 @@
+import { maskSecrets } from "../base/secret.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { createLoopWatch, type LoopWatch } from "../base/loop_watch.ts";
@@ -44,7 +45,7 @@ export function watchLoad({ admission, clock, log, metrics }: {
         ms: Math.round(ms),
         route,
         account: work?.principal?.account.id,
-        id: work?.requestId,
+        id: work && maskSecrets(work.requestId),
       });
     },
   });

@@ -56,3 +56,25 @@ Deno.test("a key that was put where a model belongs reaches no vendor", async ()
   }
   assert.deepEqual(await service.rows(), []);
 });
+
+Deno.test("a key that was sent as a request's id is in no log line", async () => {
+  await using service = await startSimulatedService();
+  const misplaced = mintKey(new FakeClock()).value.reveal();
+  for (const name of ["x-request-id", "idempotency-key"]) {
+    for (const model of ["gpt-5-mini", "none"]) {
+      const headers = { [name]: `${misplaced}-${name}-${model}` };
+      const body = { model, messages: [{ role: "user", content: "Hello" }] };
+      const answer = await service.post("/vendor-b/v1/chat/completions", body, headers);
+      await answer.body?.cancel();
+    }
+  }
+  const unknown = await service.post("/chat/v1/none", {}, { "x-request-id": misplaced });
+  assert.equal(unknown.status, 404);
+  await unknown.body?.cancel();
+  const lines = () => service.log.filter((line) => /\bid="?\*\*\*/.test(line));
+  for (let tries = 0; lines().length < 5 && tries < 1_000; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.equal(lines().length, 5);
+  assert.deepEqual(service.log.filter((line) => line.includes(misplaced.slice(4, -4))), []);
+});

@@ -1,4 +1,6 @@
 import assert from "@std/assert";
+import { FakeClock } from "../../src/base/clock.ts";
+import { mintKey } from "../../src/keys/credential.ts";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { shared, startSimulatedService, startTestService } from "../support/service.ts";
@@ -367,6 +369,10 @@ Deno.test("a handshake is checked as any request: key, path, method", async () =
     assert.match(answer, /x-request-id: /i);
     assert.match(answer, /"error":/);
   }
+  // Some put a key where a model or an id belongs.
+  const misplaced = mintKey(new FakeClock()).value.reveal();
+  const answer = await handshake(`/chat/${misplaced}/responses`, service().key);
+  assert.match(answer, /No such endpoint: GET \/chat\/\*\*\*\/responses/);
   // Another protocol, and another path, are ordinary requests.
   assert.match(await handshake("/chat/v1/models", service().key), /^HTTP\/1.1 200 /);
   assert.match(await handshake("/chat/v1/responses", service().key, "h2c"), /^HTTP\/1.1 404 /);

@@ -89,7 +89,8 @@ function note(
   const route = requestContext.route ?? "unknown";
   deps.metrics.requests.answered(route, status, elapsedMs / 1000);
   if (!settled) noteRefusal(deps.refusals, requestContext, method, status);
-  const { requestId: id, trace } = requestContext;
+  const { trace } = requestContext;
+  const { id } = withoutKeys(requestContext);
   const ms = Math.round(elapsedMs);
   deps.log.info(
     "request",
@@ -119,9 +120,12 @@ function refusalFields(requestContext: RequestContext): LogFields {
   };
 }
 
-/** Returns what the caller wrote of a refused request: some put a key where the model belongs. */
-function withoutKeys({ fault, model }: RequestContext): { param?: string; model?: string } {
+/** Returns what the caller wrote: some put a key where the model or a request's id belongs. */
+function withoutKeys(
+  { requestId, fault, model }: RequestContext,
+): { id: string; param?: string; model?: string } {
   return {
+    id: maskSecrets(requestId),
     ...(fault?.param === undefined ? {} : { param: maskSecrets(fault.param) }),
     ...(model === undefined ? {} : { model: maskSecrets(model) }),
   };
@@ -134,9 +138,9 @@ function noteRefusal(
   method: string,
   status: number,
 ): void {
-  const { fault, principal, requestId, arrivedAt, route, isCall } = requestContext;
+  const { fault, principal, arrivedAt, route, isCall } = requestContext;
   if (!fault || !principal) return;
-  const { param, model } = withoutKeys(requestContext);
+  const { id: requestId, param, model } = withoutKeys(requestContext);
   refusals.note({
     accountId: principal.account.id,
     at: arrivedAt,

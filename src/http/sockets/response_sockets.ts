@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ByteGate } from "../../base/byte_gate.ts";
 import type { SocketHandler, SocketOffer } from "../../base/frame_channel.ts";
+import { maskSecrets } from "../../base/secret.ts";
 import type { HeavyBodies } from "../../base/heavy_json.ts";
 import type { SocketFrames } from "../../dialects/kernel/socket_frames.ts";
 import { Fault, overLimit } from "../../shared/fault.ts";
@@ -116,7 +117,9 @@ async function refusalOf(
   if (refusal !== undefined) return refusal;
   if (found === undefined) {
     return refused(
-      new Fault("endpoint_not_found", { message: `No such endpoint: GET ${path.slice(0, 200)}` }),
+      new Fault("endpoint_not_found", {
+        message: `No such endpoint: GET ${maskSecrets(path).slice(0, 200)}`,
+      }),
     );
   }
   if ((open.get(context.principal!.account.id) ?? 0) < deps.maxPerAccount) return undefined;

@@ -1,4 +1,6 @@
 import assert from "@std/assert";
+import { agentNames } from "../../../contracts/admin/keys.ts";
+import { maskSecrets } from "../../base/secret.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import { costOf } from "../pricing.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -255,4 +257,17 @@ Deno.test("what chat endpoints refuse stays with a model whose price the operato
   assert.throws(() => parsePricesFile('{"vendor-b/x": {"chat_refuses": ["all"]}}'), {
     message: 'vendor-b/x.chat_refuses[0]: expected one of tools, tools_with_reasoning, got "all"',
   });
+});
+
+Deno.test("no model's name is taken for a credential, also behind its vendor's or its agent's", () => {
+  const makers = ["xai-", "xai/", "x-ai/", "openai/", "hf:", "sk/", "Bearer-"];
+  for (const { label, model } of bundledPrices()) {
+    for (const name of [model, `${label}/${model}`, ...makers.map((maker) => maker + model)]) {
+      assert.equal(maskSecrets(name), name);
+    }
+  }
+  for (const agent of ["xai-grok-build", "xai-grok-workspace", "xai-sdk-python", ...agentNames]) {
+    assert.equal(maskSecrets(agent), agent);
+    assert.equal(maskSecrets(`${agent}/1.2.3`), `${agent}/1.2.3`);
+  }
 });
