@@ -105,10 +105,14 @@ export class LeasedBalances<Id extends number | string> {
 
   /** Gives back all free credit, within five seconds. Calls under way may still settle. */
   async close(): Promise<void> {
+    await within(longestCloseMs, this.#returnAll(), undefined, this.#deps.setTimer);
+  }
+
+  async #returnAll(): Promise<void> {
     // So that nothing is shown as under way any more. If the store is unreachable, the next step
     // fails.
     await this.#renew().catch(() => {});
-    await within(longestCloseMs, this.#balances.close(), undefined, this.#deps.setTimer);
+    await this.#balances.close();
   }
 
   #nowMs(): number {

@@ -331,6 +331,21 @@ Deno.test("a balance that the store hangs at holds up the end of the process for
   assert.equal(hasEnded, true);
 });
 
+Deno.test("a store that hangs at calls under way holds up the end for five seconds at most", async () => {
+  const { balances, timers } = await setUp(usd, {
+    shared: true,
+    over: () => ({ renew: () => new Promise(() => {}) }),
+  });
+  await balances.reserve(account, cent);
+  let hasEnded = false;
+  void balances.close().then(() => hasEnded = true);
+  await settleDown();
+  assert.equal(hasEnded, false);
+  timers.advance(5_000);
+  await settleDown();
+  assert.equal(hasEnded, true);
+});
+
 Deno.test("whatever is to go back goes back once the store is there again", async () => {
   let isAway = false;
   const { balances, store, clock } = await setUp(usd, {

@@ -1,3 +1,4 @@
+import { type SetTimer, within } from "../base/deadline.ts";
 import type { BudgetServices } from "../budgets/wire.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import type { CreditServices } from "../credit/wire.ts";
@@ -112,19 +113,53 @@ export function closeInOrder(
   stack.defer(() => services.vendors.upstream.close());
   stack.defer(() => closeTelemetry(services.telemetry, services.metrics));
   stack.defer(() => recorder.close());
-  stack.defer(() => services.rateLimiter.close());
-  stack.defer(() => services.credit.reservations.close());
-  stack.defer(() => services.budgets.budgetHolds.close());
-  stack.defer(() => services.credit.spendCaps.close());
-  stack.defer(() => storeLastRecords(recorder, services.log));
-  stack.defer(() => services.idempotency.drain());
-  stack.defer(() => services.responseCache.drain());
-  stack.defer(() => services.exports.close());
-  stack.defer(() => services.erasure.deletions.close());
-  stack.defer(() => services.evals.evalRunner.close());
-  stack.defer(() => services.background.backgroundRunner.close());
-  stack.defer(() => services.webhooks.webhookSender.close());
-  stack.defer(() => services.refusalRecorder.close());
+  stack.defer(() => storeLast(services));
+  stack.defer(() => allEnded([services.idempotency.drain(), services.responseCache.drain()]));
+  stack.defer(() => endWork(services));
   stack.defer(() => services.loopWatch.stop());
   stack.defer(() => jobs.stop());
+}
+
+/** All at once, so that a store that hangs is waited for once. */
+async function endWork(
+  { exports, erasure, evals, background, webhooks, refusalRecorder }: Services,
+): Promise<void> {
+  await allEnded([
+    ...[exports.close(), erasure.deletions.close(), evals.evalRunner.close()],
+    ...[background.backgroundRunner.close(), webhooks.webhookSender.close()],
+    refusalRecorder.close(),
+  ]);
+}
+
+/** How long a store may take to answer before leases are returned to it. */
+const answerMs = 2_000;
+
+/**
+ * Stores the last records, then returns leases of all kinds at once, so that one that hangs, as at a
+ * locked account, is waited for once. A store that doesn't answer meanwhile would take none: they
+ * expire there.
+ */
+export async function storeLast(
+  { database, records, rateLimiter, credit, budgets, log }: Pick<
+    Services,
+    "database" | "records" | "rateLimiter" | "credit" | "budgets" | "log"
+  >,
+  setTimer?: SetTimer,
+): Promise<void> {
+  let hasAnswered = false;
+  const answer = database.ping().then(() => void (hasAnswered = true), () => {});
+  const waited = within(answerMs, answer, undefined, setTimer);
+  await storeLastRecords(records.recorder, log, setTimer);
+  await waited;
+  if (!hasAnswered) return;
+  await allEnded([
+    ...[rateLimiter.close(), credit.reservations.close()],
+    ...[budgets.budgetHolds.close(), credit.spendCaps.close()],
+  ]);
+}
+
+/** Waits for all, also if one of them fails. */
+async function allEnded(ends: readonly (Promise<void> | void)[]): Promise<void> {
+  const results = await Promise.allSettled(ends);
+  for (const result of results) if (result.status === "rejected") throw result.reason;
 }

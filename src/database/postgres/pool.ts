@@ -13,7 +13,8 @@ export interface Connection {
 
 /** After a failed connection attempt, requests fail at once for this long. */
 const awayMs = 200;
-const closeMs = 5000;
+/** How long a close waits for lent connections: the process's stop has waited for its work before. */
+const closeMs = 2000;
 /**
  * How long a caller waits for a lent connection before another is opened. To open one takes longer
  * than most queries, and the server plans its first queries with empty caches.
