@@ -40,7 +40,14 @@ export interface Members {
  * duplicate key the last counts, as in `JSON.parse`; keys are compared decoded.
  */
 export function locate(text: string, path: readonly (string | number)[]): TextRange | undefined {
-  return finish(locateAt(text, skipSpace(text, 0), path));
+  return finish(locateSteps(text, path));
+}
+
+export function locateSteps(
+  text: string,
+  path: readonly (string | number)[],
+): Steps<TextRange | undefined> {
+  return locateAt(text, skipSpace(text, 0), path);
 }
 
 /** `locate`, given the top-level members, so that the rest of the text isn't scanned again. */
@@ -124,6 +131,20 @@ export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   return items;
 }
 
+/** Work on a list of items in order, in steps by the length of their text. */
+export function* forEachItem(
+  items: readonly TextRange[],
+  act: (item: TextRange) => Steps<void>,
+): Steps<void> {
+  let looked = items[0]?.start ?? 0;
+  for (const item of items) {
+    yield* act(item);
+    if (item.end - looked < stepUnitsOfItems) continue;
+    looked = item.end;
+    yield;
+  }
+}
+
 /** Removes the items of an array for which `isRemoved` is true. */
 export function removeItems(
   items: readonly TextRange[],
@@ -179,13 +200,22 @@ export function removeMember(text: string, object: TextRange, key: string): Edit
   return changeMembers(text, object, { remove: [key] });
 }
 
+interface MemberChanges {
+  readonly remove?: readonly string[];
+  readonly insert?: readonly (readonly [string, string])[];
+}
+
 /** Removes members and appends others, in one set of edits. */
-export function changeMembers(
+export function changeMembers(text: string, object: TextRange, changes: MemberChanges): Edit[] {
+  return finish(changeMembersSteps(text, object, changes));
+}
+
+export function* changeMembersSteps(
   text: string,
   object: TextRange,
-  changes: { remove?: readonly string[]; insert?: readonly (readonly [string, string])[] },
-): Edit[] {
-  const list = finish(listMembers(text, object.start));
+  changes: MemberChanges,
+): Steps<Edit[]> {
+  const list = yield* listMembers(text, object.start);
   if (list === undefined) throw new Error(`There is no object at ${object.start}`);
   const removed = new Set(changes.remove);
   const edits: Edit[] = [];
@@ -249,6 +279,8 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 const stepUnits = 512 * 1024;
+/** Items are read several times, and short ones take longer. */
+const stepUnitsOfItems = 64 * 1024;
 const stepMembers = 1024;
 
 /** All members in their order, also those of duplicate keys; undefined for another kind of value. */

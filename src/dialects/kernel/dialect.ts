@@ -149,7 +149,7 @@ interface OptionalForms {
    * For a dialect whose answers repeat messages of earlier calls: an answer's text for its record,
    * without the content of those messages.
    */
-  withoutRepeated?(answerText: string): string;
+  withoutRepeated?(answerText: string): Steps<string>;
   /** For the dialect of chat endpoints: the tool use in a request that some of them refuse. */
   toolDemand?(body: unknown): ToolDemand;
   /** For a dialect with an endpoint that counts a request's tokens. */
@@ -194,7 +194,7 @@ export interface FallbackField {
 /** Replaces the model's name in an answer's text; everything else stays byte for byte. */
 export interface Naming {
   /** In a whole answer. */
-  whole(text: string, model: string): string;
+  whole(text: string, model: string): Steps<string>;
   /** In one event of a stream; returns its bytes. */
   event(event: SseEvent, model: string): Uint8Array;
 }
@@ -236,7 +236,7 @@ export interface StatelessCall {
   /** Whether the gateway, not the caller, requests sealed reasoning, in order to store it. */
   readonly sealReasoning: boolean;
   /** Returns the text of a whole answer, or of an event's data, as the caller sees it. */
-  show(text: string): string;
+  show(text: string): Steps<string>;
 }
 
 /** A dialect's endpoint for counting tokens: the vendor's side and the caller's. */

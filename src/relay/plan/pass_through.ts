@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { SseEvent } from "../../base/sse.ts";
-import type { Steps } from "../../base/steps.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer, StartEvent } from "../../dialects/kernel/canonical.ts";
 import type {
   Dialect,
@@ -136,11 +136,13 @@ function* passWhole(
   },
   { bytes, text, events }: VendorAnswer,
 ): Steps<WholeAnswer> {
-  const seen = stateless?.show(text) ?? text;
+  const seen = stateless ? yield* stateless.show(text) : text;
   yield;
-  const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
+  const named = shown !== undefined && dialect.naming
+    ? yield* dialect.naming.whole(seen, shown)
+    : seen;
   const body = named === text && !isShortText(text, bytes) ? bytes : named;
-  const recorded = dialect.withoutRepeated?.(named) ?? named;
+  const recorded = dialect.withoutRepeated ? yield* dialect.withoutRepeated(named) : named;
   return { body, text: recorded, contentType: undefined, events };
 }
 
@@ -169,7 +171,7 @@ function sealsOf(label: string): (answer: CanonicalAnswer) => RetainedReasoning[
 function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
   const { data } = event;
   if (data === undefined) return event;
-  const shown = show(data);
+  const shown = finish(show(data));
   if (shown === data) return event;
   const text = new TextDecoder().decode(event.bytes);
   // The event keeps its framing where its data is one line.

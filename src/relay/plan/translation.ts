@@ -96,7 +96,8 @@ function* translateWhole(
   const encoded = yield* encode(answer);
   const text = bytes.length > heavyUnits ? yield* writeJson(encoded) : JSON.stringify(encoded);
   const sent = call.streams ? yield* asStream(call, undone) : { body: text };
-  const recorded = call.dialect.withoutRepeated?.(text) ?? text;
+  const { withoutRepeated } = call.dialect;
+  const recorded = withoutRepeated ? yield* withoutRepeated(text) : text;
   return { contentType: "application/json", ...sent, text: recorded, events: undone };
 }
 

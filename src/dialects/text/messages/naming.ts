@@ -1,4 +1,5 @@
-import { locate, splice } from "../../../base/json_text.ts";
+import { locateSteps, splice } from "../../../base/json_text.ts";
+import { finish, type Steps } from "../../../base/steps.ts";
 import type { Naming } from "../../kernel/dialect.ts";
 
 /**
@@ -16,12 +17,12 @@ export const naming: Naming = {
     const at = text.indexOf(data);
     // No known vendor splits data over several lines; such an event stays as it is.
     if (at < 0) return bytes;
-    const changed = named(data, ["message", "model"], model);
+    const changed = finish(named(data, ["message", "model"], model));
     return new TextEncoder().encode(text.slice(0, at) + changed + text.slice(at + data.length));
   },
 };
 
-function named(text: string, path: readonly string[], model: string): string {
-  const range = locate(text, path);
+function* named(text: string, path: readonly string[], model: string): Steps<string> {
+  const range = yield* locateSteps(text, path);
   return range ? splice(text, [{ ...range, text: JSON.stringify(model) }]) : text;
 }

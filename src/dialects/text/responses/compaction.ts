@@ -1,12 +1,16 @@
 import {
-  changeMembers,
+  changeMembersSteps,
+  type Edit,
+  forEachItem,
   itemsAt,
-  locateIn,
-  membersAt,
+  locateInSteps,
+  membersAtSteps,
   splice,
-  topLevelMembers,
+  type TextRange,
+  topLevelMembersSteps,
 } from "../../../base/json_text.ts";
-import { finish, type Steps } from "../../../base/steps.ts";
+import { pushAll } from "../../../base/lists.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
 import type { AnswerContext, Dialect, RequestChanges } from "../../kernel/dialect.ts";
@@ -86,19 +90,23 @@ function writeCompacted(answer: CanonicalAnswer, context: AnswerContext): JsonRe
  * Returns the answer's text with its items, except the summary, reduced to `nameFields`: only the
  * summary is new. Everything else stays byte for byte.
  */
-function withoutRepeated(answerText: string): string {
-  const top = topLevelMembers(answerText);
-  const output = top && locateIn(answerText, top, ["output"]);
+function* withoutRepeated(answerText: string): Steps<string> {
+  const top = yield* topLevelMembersSteps(answerText);
+  const output = top && (yield* locateInSteps(answerText, top, ["output"]));
   if (!output) return answerText;
-  const edits = finish(itemsAt(answerText, output)).flatMap((item) => {
-    const members = membersAt(answerText, item.start);
-    if (!members) return [];
-    const type = locateIn(answerText, members, ["type"]);
-    if (type && answerText.slice(type.start, type.end) === '"compaction"') return [];
-    const remove = [...members.members.keys()].filter((name) => !nameFields.includes(name));
-    return changeMembers(answerText, item, { remove });
-  });
+  const edits: Edit[] = [];
+  const items = yield* itemsAt(answerText, output);
+  yield* forEachItem(items, (item) => reduceItem(answerText, item, edits));
   return splice(answerText, edits);
+}
+
+function* reduceItem(text: string, item: TextRange, edits: Edit[]): Steps<void> {
+  const members = yield* membersAtSteps(text, item.start);
+  if (!members) return;
+  const type = members.members.get("type");
+  if (type && text.slice(type.valueStart, type.valueEnd) === '"compaction"') return;
+  const remove = [...members.members.keys()].filter((name) => !nameFields.includes(name));
+  pushAll(edits, yield* changeMembersSteps(text, item, { remove }));
 }
 
 const nameFields = ["id", "type", "role", "status"];

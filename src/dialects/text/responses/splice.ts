@@ -20,7 +20,7 @@ import { statelessEdits } from "./conversation/stateless.ts";
 export const spliceRequest = splicer({
   *edits(bodyText, members, changes) {
     const edits: Edit[] = changes.keepNothing
-      ? statelessEdits(bodyText, members, changes.keepNothing.sealReasoning)
+      ? yield* statelessEdits(bodyText, members, changes.keepNothing.sealReasoning)
       : [];
     const input = members.members.get("input");
     if (input && (yield* includesInSteps(bodyText, envelopeMark))) {

@@ -1,16 +1,17 @@
-import { finish } from "../../../../base/steps.ts";
 import {
-  changeMembers,
+  changeMembersSteps,
   type Edit,
+  forEachItem,
   itemsAt,
-  locateIn,
+  locateInSteps,
   type Members,
-  membersAt,
+  membersAtSteps,
   splice,
   type TextRange,
-  topLevelMembers,
+  topLevelMembersSteps,
 } from "../../../../base/json_text.ts";
 import { pushAll } from "../../../../base/lists.ts";
+import type { Steps } from "../../../../base/steps.ts";
 import type { StatelessCall } from "../../../kernel/dialect.ts";
 import { asRecord, asString, isRecord } from "../../../kernel/json.ts";
 import { neverReasons } from "../models.ts";
@@ -58,23 +59,27 @@ interface Echo {
  * Returns the edits that set `store: false`, and that request sealed reasoning in addition to what
  * the caller includes.
  */
-export function statelessEdits(text: string, members: Members, sealReasoning: boolean): Edit[] {
+export function* statelessEdits(
+  text: string,
+  members: Members,
+  sealReasoning: boolean,
+): Steps<Edit[]> {
   const edits: Edit[] = [];
   const insert: [string, string][] = [];
-  const store = locateIn(text, members, ["store"]);
+  const store = yield* locateInSteps(text, members, ["store"]);
   if (store) edits.push({ ...store, text: "false" });
   else insert.push(["store", "false"]);
   if (sealReasoning) {
-    const include = locateIn(text, members, ["include"]);
-    if (include) edits.push(includeEdit(text, include));
+    const include = yield* locateInSteps(text, members, ["include"]);
+    if (include) edits.push(yield* includeEdit(text, include));
     else insert.push(["include", JSON.stringify([sealed])]);
   }
-  return [...edits, ...changeMembers(text, members.range, { insert })];
+  return [...edits, ...(yield* changeMembersSteps(text, members.range, { insert }))];
 }
 
-function includeEdit(text: string, include: TextRange): Edit {
+function* includeEdit(text: string, include: TextRange): Steps<Edit> {
   if (text[include.start] !== "[") return { ...include, text: JSON.stringify([sealed]) };
-  const last = finish(itemsAt(text, include)).at(-1);
+  const last = (yield* itemsAt(text, include)).at(-1);
   const at = last?.end ?? include.start + 1;
   return { start: at, end: at, text: (last ? "," : "") + JSON.stringify(sealed) };
 }
@@ -83,31 +88,36 @@ function includeEdit(text: string, include: TextRange): Edit {
  * Returns the text of a whole answer or of one event as if the vendor held the conversation: only
  * what follows from our changes to the request is changed, everything else stays byte for byte.
  */
-function showAnswer(text: string, echoes: readonly Echo[], hideSealed: boolean): string {
+function* showAnswer(
+  text: string,
+  echoes: readonly Echo[],
+  hideSealed: boolean,
+): Steps<string> {
   const isEchoed = echoes.some(({ name }) => text.includes(`"${name}"`));
   if (!isEchoed && !(hideSealed && text.includes('"encrypted_content"'))) return text;
-  const top = topLevelMembers(text);
+  const top = yield* topLevelMembersSteps(text);
   if (!top) return text;
   const edits: Edit[] = [];
   const inner = top.members.get("response");
-  const response = inner ? membersAt(text, inner.valueStart) : top;
+  const response = inner ? yield* membersAtSteps(text, inner.valueStart) : top;
   if (response) {
     for (const { name, from, to } of echoes) {
-      const echo = locateIn(text, response, [name]);
+      const echo = yield* locateInSteps(text, response, [name]);
       if (echo && text.slice(echo.start, echo.end) === from) edits.push({ ...echo, text: to });
     }
-    const output = hideSealed ? locateIn(text, response, ["output"]) : undefined;
-    if (output) { for (const item of finish(itemsAt(text, output))) hideIn(text, item, edits); }
+    const output = hideSealed ? yield* locateInSteps(text, response, ["output"]) : undefined;
+    const items = output ? yield* itemsAt(text, output) : [];
+    yield* forEachItem(items, (item) => hideIn(text, item, edits));
   }
-  const item = hideSealed ? locateIn(text, top, ["item"]) : undefined;
-  if (item) hideIn(text, item, edits);
+  const item = hideSealed ? yield* locateInSteps(text, top, ["item"]) : undefined;
+  if (item) yield* hideIn(text, item, edits);
   return edits.length === 0 ? text : splice(text, edits);
 }
 
-function hideIn(text: string, item: TextRange, edits: Edit[]): void {
-  const members = membersAt(text, item.start);
-  const type = members && locateIn(text, members, ["type"]);
+function* hideIn(text: string, item: TextRange, edits: Edit[]): Steps<void> {
+  const members = yield* membersAtSteps(text, item.start);
+  const type = members?.members.get("type");
   if (!members?.members.has("encrypted_content") || !type) return;
-  if (text.slice(type.start, type.end) !== '"reasoning"') return;
-  pushAll(edits, changeMembers(text, item, { remove: ["encrypted_content"] }));
+  if (text.slice(type.valueStart, type.valueEnd) !== '"reasoning"') return;
+  pushAll(edits, yield* changeMembersSteps(text, item, { remove: ["encrypted_content"] }));
 }
