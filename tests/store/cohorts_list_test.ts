@@ -1,6 +1,10 @@
 import assert from "@std/assert";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
-import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import {
+  createAnalyticsReads,
+  createAnalyticsStore,
+} from "../../src/records/store/analytics_store.ts";
+import { CountedReads } from "../support/counted_reads.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -63,20 +67,29 @@ eachDatabase(
     assert.deepEqual(cut.lines[0]?.calls, { counted: 1, priced: 0, costNanos: 0n, isCut: true });
     const late = await cohorts.list(account, { since: at(3), most: 9, from: "", limit: 9 });
     assert.deepEqual(late.lines.map(({ calls }) => calls.counted), [0, 0, 1]);
-    // More than one statement reads.
-    const many = Array.from({ length: 23 }, (_, n) => `e ${String.fromCharCode(97 + n)}`);
-    await createAnalyticsStore(database).insert(
-      many.map((cohortId, n) =>
-        interaction(account, `many ${n}`, { cohortId, costNanos: BigInt(n) })
-      ),
-    );
-    const { lines } = await cohorts.list(account, { ...noBounds, from: "e", limit: 50 });
+  },
+);
+
+eachDatabase("one statement reads cohorts that may have 10,000 rows", async (database) => {
+  const account = await newAccount(database);
+  const many = Array.from({ length: 23 }, (_, n) => `e ${String.fromCharCode(97 + n)}`);
+  await createAnalyticsStore(database).insert(
+    many.map((cohortId, n) =>
+      interaction(account, `many ${n}`, { cohortId, costNanos: BigInt(n) })
+    ),
+  );
+  const counted = new CountedReads(database);
+  const cohorts = createCohorts(counted.database, createAnalyticsReads(counted.database));
+  for (const [most, statements] of [[100, 4], [1_000, 8]] as const) {
+    counted.statements = 0;
+    const { lines } = await cohorts.list(account, { since: null, most, from: "e", limit: 50 });
     assert.deepEqual(
       lines.map(({ cohortId, calls }) => [cohortId, calls.costNanos]),
       many.map((cohortId, n) => [cohortId, BigInt(n)]),
     );
-  },
-);
+    assert.equal(counted.statements, statements, `${most} rows of each cohort`);
+  }
+});
 
 eachDatabase(
   "a cohort's latest calls are summed with the outcomes since the oldest of them",

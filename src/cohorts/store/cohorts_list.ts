@@ -25,29 +25,22 @@ export async function listCohorts(
   const ids = named.map((row) => String(row.cohort_id));
   const next = ids.length > limit ? ids.pop() : undefined;
   const lines: CohortLine[] = [];
-  for (const some of chunksOf(ids, cohortsAtOnce)) {
+  for (const some of chunksOf(ids, Math.max(1, Math.floor(rowsAtOnce / bounds.most)))) {
     const calls = await analytics.cohortCosts(accountId, some, bounds);
     const outcomes = await database.query(
       latestOutcomes,
       [accountId, some, bounds.since, bounds.most],
       { forceCustomPlan: true },
     );
-    pushAll(
-      lines,
-      some.map((id) =>
-        readLine(
-          calls.find(({ cohortId }) => cohortId === id)!,
-          outcomes.find((row) => row.cohort_id === id)!,
-          bounds.most,
-        )
-      ),
-    );
+    const callsOf = new Map(calls.map((one) => [one.cohortId, one]));
+    const outcomesOf = new Map(outcomes.map((row) => [row.cohort_id, row]));
+    pushAll(lines, some.map((id) => readLine(callsOf.get(id)!, outcomesOf.get(id)!, bounds.most)));
   }
   return { lines, next };
 }
 
-/** Of each cohort a thousand rows are read, and the embedded database does nothing else meanwhile. */
-const cohortsAtOnce = 10;
+/** How many rows one statement reads: the embedded database does nothing else meanwhile. */
+const rowsAtOnce = 10_000;
 
 const first = (condition: string) =>
   `select o.cohort_id from cohort_outcomes o where o.account_id = $1 and ${condition}
