@@ -64,7 +64,10 @@ export class Background {
     const sent = request.body as { stream?: unknown; store?: unknown };
     if (!form?.isAsked(sent)) return await relay.send(request);
     const { step = runAtOnce } = request.caller;
-    const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
+    const asked = {
+      ...request,
+      ...await step.inSteps(() => form.forVendor(sent, request.bodyText)),
+    };
     // A streaming caller reads the answer itself; if it leaves, the answer is still read and stored.
     if (sent.stream === true) {
       return await relay.send({

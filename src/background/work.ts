@@ -138,7 +138,7 @@ async function ask(deps: BackgroundAskDeps, { call, claimed, stop, task, princip
       ...[deps.heavy, sentText, call.accountId] as const,
     );
     leave = onEncoded;
-    const asked = await step(() => form.forVendor(value, sentText));
+    const asked = await step.inSteps(() => form.forVendor(value, sentText));
     const reply = await relay.send({
       ...{ ...asked, sentText, dialect: dialects.responses },
       caller: { ...caller, step, onEncoded },

@@ -87,6 +87,11 @@ function* locateAt(
   return { start, end: yield* skipValue(text, start) };
 }
 
+/** The range of the value that is all of the text. */
+export function wholeRange(text: string): TextRange {
+  return { start: skipSpace(text, 0), end: text.length };
+}
+
 /** Members of the top-level object; undefined for another kind of value. */
 export function topLevelMembers(text: string): Members | undefined {
   return finish(topLevelMembersSteps(text));

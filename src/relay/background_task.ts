@@ -7,7 +7,7 @@ import type { Ending } from "./ending.ts";
 import type { Authorization } from "./pipeline.ts";
 import type { Reply } from "./reply.ts";
 import { parseExactly } from "../base/exact_json.ts";
-import { changeMembers, splice, topLevelMembersSteps } from "../base/json_text.ts";
+import { changeMembersSteps, splice, topLevelMembersSteps } from "../base/json_text.ts";
 import { heavyUnits, parsing } from "../base/heavy_json.ts";
 import type { Steps } from "../base/steps.ts";
 import { writeJson } from "../base/write_json.ts";
@@ -161,6 +161,6 @@ function* withoutStream(text: string, upstream: TextPlan["upstream"]): Steps<str
   if (!members) return text;
   return splice(
     text,
-    changeMembers(text, members.range, { remove: upstream.resendRules.streaming }),
+    yield* changeMembersSteps(text, members.range, { remove: upstream.resendRules.streaming }),
   );
 }

@@ -144,7 +144,7 @@ async function takeFallbacks(
   const names = vendor === undefined ? field?.read(body) : undefined;
   if (!field || names === undefined) return { fallbacks: undefined, sent: request };
   const sentText = request.sentText ?? bodyText;
-  const without = await step(() => field.without(body, bodyText));
+  const without = await step.inSteps(() => field.without(body, bodyText));
   return { fallbacks: { field: field.name, names }, sent: { ...request, ...without, sentText } };
 }
 

@@ -69,7 +69,7 @@ for (const [name, request] of Object.entries(withParts)) {
     const facts = dialect.readRequest(sent);
     assert.deepEqual(facts.tags, { app: "shop" });
     assert.deepEqual(withoutTags(sent, facts.tagBlocks), expected);
-    assert.deepEqual(JSON.parse(textWithoutTags(text, facts.tagBlocks)), expected);
+    assert.deepEqual(JSON.parse(finish(textWithoutTags(text, facts.tagBlocks))), expected);
     const changes = { model: "m", askStreamUsage: false };
     const spliced = JSON.parse(finish(dialect.spliceRequest(text, facts, changes)));
     assert.deepEqual({ ...spliced, model: "m" }, expected);

@@ -1,5 +1,6 @@
 import { parseExactly } from "../../base/exact_json.ts";
 import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
+import { finish } from "../../base/steps.ts";
 import type { Dialect } from "./dialect.ts";
 import type { BodyAndText } from "./json.ts";
 import { asRecord, isRecord } from "./json.ts";
@@ -24,7 +25,7 @@ export function askAgain(dialect: Dialect, storedText: string, model: string): B
   );
   const asked = (text: string) => ({ ...asRecord(parseExactly(text)), model, stream: false });
   const { tagBlocks } = dialect.readRequest(asked(plain));
-  const bodyText = textWithoutTags(plain, tagBlocks);
+  const bodyText = finish(textWithoutTags(plain, tagBlocks));
   const body = resendRules.modelInPath ? asked(bodyText) : parseExactly(bodyText) as unknown;
   return { body, bodyText };
 }

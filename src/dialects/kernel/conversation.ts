@@ -29,7 +29,7 @@ export interface Conversation {
      * Returns a request that begins a conversation, its text without the field that asks the vendor
      * to store it.
      */
-    start(request: BodyAndText): BodyAndText;
+    start(request: BodyAndText): Steps<BodyAndText>;
   };
   /**
    * Throws `missing_required_field` for a request without input. Called for vendors of other

@@ -188,7 +188,7 @@ export interface FallbackField {
   /** Returns the names in order; undefined if it is absent. `body` has passed the contract. */
   read(body: unknown): readonly string[] | undefined;
   /** The request without the field. */
-  without(body: unknown, bodyText: string): BodyAndText;
+  without(body: unknown, bodyText: string): Steps<BodyAndText>;
 }
 
 /** Replaces the model's name in an answer's text; everything else stays byte for byte. */
@@ -203,7 +203,7 @@ export interface BackgroundForm {
   /** Whether the request, as a JSON value, is a background call. */
   isAsked(body: unknown): boolean;
   /** Returns the request for the vendor: a plain streaming call. */
-  forVendor(body: unknown, bodyText: string): BodyAndText;
+  forVendor(body: unknown, bodyText: string): Steps<BodyAndText>;
   /** Returns the answer to a queued call, as JSON text. `created` is Unix time in seconds. */
   queued(body: unknown, call: { id: string; model: string; created: number }): string;
   /** Returns `queued`'s text with another status. */

@@ -2,12 +2,13 @@ import {
   cutStringPrefix,
   type Edit,
   itemsAt,
-  locate,
+  locateSteps,
   removeItems,
   splice,
   type TextRange,
 } from "../../base/json_text.ts";
-import { finish, type Steps } from "../../base/steps.ts";
+import { pushAll } from "../../base/lists.ts";
+import type { Steps } from "../../base/steps.ts";
 import { invalidValue } from "../../shared/fault.ts";
 import { mergeTags, type PromptTags, readPromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "./dialect.ts";
@@ -95,14 +96,16 @@ export function withoutTags(body: unknown, blocks: RequestFacts["tagBlocks"]): u
 }
 
 /** `withoutTags` for a body's text; the rest stays byte for byte. */
-export function textWithoutTags(bodyText: string, blocks: RequestFacts["tagBlocks"]): string {
-  return splice(
-    bodyText,
-    blocks.flatMap((block) => {
-      const range = locate(bodyText, changedPath(block));
-      return range ? finish(tagEdits(bodyText, range, block)) : [];
-    }),
-  );
+export function* textWithoutTags(
+  bodyText: string,
+  blocks: RequestFacts["tagBlocks"],
+): Steps<string> {
+  const edits: Edit[] = [];
+  for (const block of blocks) {
+    const range = yield* locateSteps(bodyText, changedPath(block));
+    if (range) pushAll(edits, yield* tagEdits(bodyText, range, block));
+  }
+  return splice(bodyText, edits);
 }
 
 /** The path of the value that changes if a block is cut. */

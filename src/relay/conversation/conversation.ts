@@ -138,7 +138,8 @@ async function withPrevious(
   const unchanged = { body, bodyText, sources: [], ...(isVendors ? { isVendors } : {}) };
   if (previousId === undefined) {
     if (isVendors || !own?.isAsked(body)) return unchanged;
-    return { ...own.start({ body, bodyText }), sources: [] };
+    const { step = runAtOnce } = callerFor(caller, bodyText.length);
+    return { ...await step.inSteps(() => own.start({ body, bodyText })), sources: [] };
   }
   const find = () => store.findResponse(account, previousId);
   const previous = await find() ??
@@ -161,9 +162,12 @@ async function withPrevious(
   const sealOf = await seals(unsealed);
   const units = previous.inputItemsText.length + previous.answerText.length + bodyText.length;
   const { step = runAtOnce } = callerFor(caller, units);
+  const added = await step.inSteps(() =>
+    withoutOwnTags(conversation, { body, bodyText, tagBlocks })
+  );
   const continued = await step.inSteps(() =>
     conversation.continueFrom({
-      ...withoutOwnTags(conversation, { body, bodyText, tagBlocks }),
+      ...added,
       inputItems: conversation.sealItems(inputItems, sealOf) as unknown[],
       answer: conversation.sealItems(answer, sealOf),
     })
@@ -175,12 +179,12 @@ async function withPrevious(
  * Cuts the tag lines of what a request adds to a conversation: within it they would be text like
  * any other, for the vendor and for later turns.
  */
-function withoutOwnTags(
+function* withoutOwnTags(
   { inputField }: Conversation,
   { body, bodyText, tagBlocks }: SentRequest,
-): RequestBody {
+): Steps<RequestBody> {
   const blocks = tagBlocks.filter(({ path }) => path[0] === inputField);
-  return { body: withoutTags(body, blocks), bodyText: textWithoutTags(bodyText, blocks) };
+  return { body: withoutTags(body, blocks), bodyText: yield* textWithoutTags(bodyText, blocks) };
 }
 
 /**

@@ -1,11 +1,11 @@
 import {
+  changeMembersSteps,
   type Edit,
   insertMember,
   locateIn,
   type Members,
-  removeMember,
   splice,
-  topLevelMembers,
+  wholeRange,
 } from "../../../base/json_text.ts";
 import { greatest, pushAll } from "../../../base/lists.ts";
 import type { FallbackField, RequestFacts } from "../../kernel/dialect.ts";
@@ -98,11 +98,10 @@ export const fallbackField: FallbackField = {
       throw invalidValue(`models[${index}]`, "expected the name of a model");
     });
   },
-  without(body, bodyText) {
+  *without(body, bodyText) {
     const { models: _, ...rest } = body as JsonRecord;
-    const members = topLevelMembers(bodyText);
-    if (!members) return { body: rest, bodyText };
-    const edits = removeMember(bodyText, members.range, "models");
+    const whole = wholeRange(bodyText);
+    const edits = yield* changeMembersSteps(bodyText, whole, { remove: ["models"] });
     return { body: rest, bodyText: splice(bodyText, edits) };
   },
 };

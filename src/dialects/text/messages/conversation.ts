@@ -1,9 +1,9 @@
 import {
-  changeMembers,
-  type Edit,
-  locate,
+  changeMembersSteps,
+  locateSteps,
   splice,
   type TextRange,
+  wholeRange,
 } from "../../../base/json_text.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { writeJson } from "../../../base/write_json.ts";
@@ -58,10 +58,12 @@ export const conversation: Conversation = {
       throw invalidValue("messages", "expected at least 1 item");
     },
     isAsked: hasThread,
-    start: ({ body, bodyText }) => ({
-      body,
-      bodyText: splice(bodyText, changeMembers(bodyText, whole(bodyText), { remove: ["thread"] })),
-    }),
+    *start({ body, bodyText }) {
+      const edits = yield* changeMembersSteps(bodyText, wholeRange(bodyText), {
+        remove: ["thread"],
+      });
+      return { body, bodyText: splice(bodyText, edits) };
+    },
   },
 
   referencedIds: () => [],
@@ -93,18 +95,15 @@ function* continuedText(
 ): Steps<string> {
   const insert: [string, string][] = [];
   for (const [name, value] of added) insert.push([name, yield* writeJson(value)]);
-  const edits: Edit[] = changeMembers(bodyText, whole(bodyText), { remove: ["thread"], insert });
-  const range = locate(bodyText, ["messages"]) as TextRange;
+  const changes = { remove: ["thread"], insert };
+  const edits = yield* changeMembersSteps(bodyText, wholeRange(bodyText), changes);
+  const range = (yield* locateSteps(bodyText, ["messages"])) as TextRange;
   const isEmpty = (body as { messages: unknown[] }).messages.length === 0;
   const stored = yield* writeJson(before);
   const own = bodyText.slice(range.start + 1, range.end);
   const comma = isEmpty || before.length === 0 ? "" : ",";
   const text = stored.slice(0, -1) + comma + own;
   return splice(bodyText, [...edits, { ...range, text }]);
-}
-
-function whole(bodyText: string): TextRange {
-  return locate(bodyText, []) as TextRange;
 }
 
 /**

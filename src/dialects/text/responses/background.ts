@@ -1,5 +1,5 @@
 import { parseExactly } from "../../../base/exact_json.ts";
-import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
+import { changeMembersSteps, splice, topLevelMembersSteps } from "../../../base/json_text.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BackgroundForm } from "../../kernel/dialect.ts";
 import { asRecord, isRecord, type JsonRecord, recordsIn } from "../../kernel/json.ts";
@@ -9,12 +9,12 @@ import { echoedSettings, responseObject } from "./answer/response_object.ts";
 /** Calls with `background: true`. */
 export const background: BackgroundForm = {
   isAsked: (body) => isRecord(body) && body.background === true,
-  forVendor(body, bodyText) {
-    const members = topLevelMembers(bodyText);
+  *forVendor(body, bodyText) {
+    const members = yield* topLevelMembersSteps(bodyText);
     if (!members) throw new Fault("invalid_json");
     const text = splice(
       bodyText,
-      changeMembers(bodyText, members.range, {
+      yield* changeMembersSteps(bodyText, members.range, {
         remove: ["background", "background_options", "stream"],
         insert: [["stream", "true"]],
       }),

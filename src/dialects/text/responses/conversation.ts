@@ -1,9 +1,9 @@
 import {
-  changeMembers,
-  type Edit,
-  locate,
+  changeMembersSteps,
+  locateSteps,
   splice,
   type TextRange,
+  wholeRange,
 } from "../../../base/json_text.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { rewriteItems, writeJson, writeJsonPieces } from "../../../base/write_json.ts";
@@ -88,7 +88,7 @@ export const conversation: Conversation = {
 
 function* withInput({ body, bodyText }: BodyAndText, input: readonly Item[]): Steps<BodyAndText> {
   const request = body as JsonRecord;
-  const range = locate(bodyText, ["input"]) as TextRange;
+  const range = (yield* locateSteps(bodyText, ["input"])) as TextRange;
   const text = yield* rewriteItems(bodyText, range, request.input as Item[], input);
   return {
     body: { ...request, input },
@@ -105,10 +105,9 @@ function* continuedText(
   request: JsonRecord,
   input: readonly Item[],
 ): Steps<string> {
-  const whole = locate(bodyText, []) as TextRange;
-  const range = locate(bodyText, ["input"]);
-  // `changeMembers` makes all changes at once, since it handles the commas.
-  const edits: Edit[] = changeMembers(bodyText, whole, {
+  const range = yield* locateSteps(bodyText, ["input"]);
+  // `changeMembersSteps` makes all changes at once, since it handles the commas.
+  const edits = yield* changeMembersSteps(bodyText, wholeRange(bodyText), {
     remove: ["previous_response_id"],
     insert: range ? [] : [["input", yield* writeJson(input)]],
   });

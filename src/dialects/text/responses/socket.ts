@@ -33,7 +33,8 @@ export const socket: SocketFrames = {
       return { tags: {}, itemsText };
     }
     const { tags, tagBlocks } = readRequest(body);
-    return { tags, itemsText: textWithoutTags(text, tagBlocks).slice(start.length, -end.length) };
+    const untagged = yield* textWithoutTags(text, tagBlocks);
+    return { tags, itemsText: untagged.slice(start.length, -end.length) };
   },
 
   withItems(frame, itemsText, previousId) {
