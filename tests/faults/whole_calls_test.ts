@@ -1,5 +1,7 @@
 /** Random histories of whole calls, on several processes that are killed; a run by hand. */
 import assert from "@std/assert";
+import { newAccount } from "../store/samples.ts";
+import { onPostgres } from "../support/databases.ts";
 import { postgresAvailability } from "../support/postgres.ts";
 import { Random, seeds } from "../support/random.ts";
 import type { CallRow } from "./whole_calls/call_rows.ts";
@@ -7,6 +9,7 @@ import { makeErrand } from "./whole_calls/calls.ts";
 import { pausesOfCalls } from "./whole_calls/check.ts";
 import { checkClosures } from "./whole_calls/check_model.ts";
 import { carryOut } from "./whole_calls/history.ts";
+import { checkHooks, type HookDeed, startHookReceiver } from "./whole_calls/hooks.ts";
 import { moneyOperations } from "./whole_calls/money_operations.ts";
 
 /** `WHOLE_CALLS=10 deno task test tests/faults/whole_calls_test.ts`: each takes about a minute. */
@@ -70,6 +73,47 @@ Deno.test("credit isn't taken back while an earlier grant may still be made", as
     ...{ random: new Random(1), seed: 1, errands: [] },
   } as never);
   assert.deepEqual(asked, ["earlier"]);
+});
+
+onPostgres("webhooks that are lost, left or unsent are found", async (database) => {
+  await using receiver = startHookReceiver();
+  const urlOf = (name: string) => `${receiver.url}/${name}`;
+  const accountId = await newAccount(database);
+  const add = async (name: string) => {
+    await database.query(
+      `insert into webhooks (id, account_id, url, events, sealed, key_version)
+       values (gen_random_uuid()::text, $2, $1, '{}', '', 1)`,
+      [urlOf(name), accountId],
+    );
+    await database.query(
+      `insert into audit_log (account_id, at, actor, action, subject, detail)
+       values ($1, now(), '{}', 'webhook.added', '', '')`,
+      [accountId],
+    );
+  };
+  for (const name of ["there", "left", "unknown"]) await add(name);
+  const hook: HookDeed = { url: urlOf("there"), id: "there", tests: 0 };
+  const problemsOf = (...hooks: HookDeed[]) => checkHooks(database, receiver, hooks);
+  const unknown: HookDeed = { url: urlOf("unknown"), tests: 0 };
+  const left: HookDeed = { url: urlOf("left"), id: "left", tests: 0, removal: "asked" };
+  assert.deepEqual(await problemsOf(hook, unknown, left), []);
+  assert.match((await problemsOf(hook, unknown)).join(), /^unexplained .*left/);
+  const found = async (...hooks: HookDeed[]) => (await problemsOf(hook, ...hooks)).join();
+  assert.match(await found(unknown, { ...left, removal: "answered" }), /^\{.*left.* is \[\{/);
+  assert.match(await found(unknown, left, { ...hook, url: urlOf("lost") }), /lost.* is \[\]$/);
+  const tested = { ...hook, tests: 1 };
+  assert.match((await problemsOf(tested, unknown, left)).join(), /^0 events came of .*there/);
+  const headers = { "webhook-id": "one" };
+  await (await fetch(hook.url, { method: "POST", headers })).body?.cancel();
+  assert.deepEqual(await problemsOf(tested, unknown, left), []);
+  await database.query(
+    `insert into webhook_deliveries (id, webhook_id, event_key, type, data, at, next_at, ends_at)
+     select 'one', id, '', 'webhook.test', '{}', now(), now(), now() from webhooks limit 1`,
+    [],
+  );
+  assert.match(await found(unknown, left), /^not sent .*one/);
+  await database.query("delete from audit_log", []);
+  assert.match(await found(unknown, left), /webhooks and their notes .*0.*3/);
 });
 
 for (const seed of seeds(histories)) {

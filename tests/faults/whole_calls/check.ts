@@ -9,6 +9,7 @@ import { type CallRow, readRows, show } from "./call_rows.ts";
 import { checkModel, type PausesOf } from "./check_model.ts";
 import { checkLeftovers, checkMoney } from "./check_store.ts";
 import type { Deeds, Deletion } from "./exchange.ts";
+import { checkHooks } from "./hooks.ts";
 import { markerPattern, type VendorRequest } from "./vendor.ts";
 import { type Pause, priceTables, type World } from "./world.ts";
 
@@ -42,6 +43,7 @@ export async function check(ended: Ended): Promise<string[]> {
       ...await explainIds(database, ended, rows),
       ...checkCosts(ended, rows),
       ...checkErased(ended, rows, times),
+      ...await checkHooks(database, world.hooks, ended.deeds.hooks),
       ...await checkOutcomes(database, ended),
       ...checkLogs(world),
       ...checkSchemas(ended),

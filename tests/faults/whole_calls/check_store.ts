@@ -173,6 +173,18 @@ export async function checkLeftovers(database: Database, analytics: Database): P
     "select request_id, state from export_jobs where state in ('queued', 'running')",
   );
   await none(
+    "result of an erased call",
+    "select eval_run_id, transaction_id from eval_results r where exists (select from erased_calls e where e.transaction_id = r.transaction_id)",
+  );
+  await none(
+    "eval run",
+    "select eval_run_id, state from eval_runs where state in ('queued', 'running') and next_at is null",
+  );
+  await none(
+    "chunk without an export",
+    "select distinct request_id from export_chunks c where not exists (select from export_jobs j where j.request_id = c.request_id and j.state = 'ready')",
+  );
+  await none(
     "payload without a row",
     "select transaction_id from interaction_payloads p where not exists (select from interactions i where i.transaction_id = p.transaction_id)",
     analytics,

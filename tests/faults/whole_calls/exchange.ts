@@ -1,5 +1,6 @@
 import type { Random } from "../../support/random.ts";
 import type { Errand, KeyName } from "./calls.ts";
+import type { HookDeed } from "./hooks.ts";
 import type { World } from "./world.ts";
 
 /** A change of an account's credit, which must be made exactly once however often it is sent. */
@@ -44,6 +45,7 @@ export interface Deeds {
   /** The table by which all calls were repriced at the end. */
   lastPrices?: number;
   readonly money: MoneyDeeds;
+  readonly hooks: HookDeed[];
   /** Sessions of the database were ended meanwhile. */
   readonly isCut: boolean;
 }

@@ -3,7 +3,7 @@ import { openPostgres } from "../../../src/database/postgres/postgres.ts";
 import { Random } from "../../support/random.ts";
 import { attempt, type Errand, isWhole, makeErrand, randomScript, sharedMarkers } from "./calls.ts";
 import { check } from "./check.ts";
-import { ask, type Deeds } from "./exchange.ts";
+import { ask, type Deeds, type Exchange } from "./exchange.ts";
 import { finishCredits } from "./money_operations.ts";
 import { operate } from "./operations.ts";
 import { type Kind, openWorld, pauseMs, type World } from "./world.ts";
@@ -152,9 +152,8 @@ async function quiet(world: World, problems: string[]): Promise<void> {
   const deadline = Date.now() + 120_000;
   for (;;) {
     const left = world.databaseUrl === undefined ? 0 : await unfinished(world.databaseUrl);
-    const exports = await ask({ world, random }, "first", "GET", "/api/v1/exports");
-    const busy = /"(?:state|status)":"(queued|running)"/.test(exports.text);
-    if (world.vendors.open === 0 && left === 0 && !busy) break;
+    const busy = await busyWith({ world, random });
+    if (world.vendors.open === 0 && left === 0 && busy.length === 0) break;
     if (Date.now() > deadline) {
       problems.push(
         `not quiet: ${world.vendors.open} vendor requests, ${left} pieces of work, ${busy}`,
@@ -164,6 +163,24 @@ async function quiet(world: World, problems: string[]): Promise<void> {
     await pauseMs(200);
   }
   await pauseMs(3_000);
+}
+
+/** What the service itself says is under way; an evaluation may wait for credit for days. */
+async function busyWith(exchange: Pick<Exchange, "world" | "random">): Promise<readonly string[]> {
+  const isBusy = {
+    "/api/v1/exports": ({ state }) => state === "queued" || state === "running",
+    "/api/v1/evals": ({ state, waiting }) =>
+      state === "queued" || (state === "running" && waiting === null),
+    "/api/v1/admin/webhooks": ({ waiting }) => waiting !== 0,
+  } satisfies Record<string, (one: Record<string, unknown>) => boolean>;
+  const busy: string[] = [];
+  for (const [path, isOneBusy] of Object.entries(isBusy)) {
+    const key = path.includes("/admin/") ? "admin" : "first";
+    const { status, text } = await ask(exchange, key, "GET", path);
+    const data = status === 200 ? JSON.parse(text).data as Record<string, unknown>[] : [];
+    if (status !== 200 || data.some(isOneBusy)) busy.push(path);
+  }
+  return busy;
 }
 
 /** Work that goes on without callers; leases of a killed process stay until they expire. */
@@ -216,6 +233,7 @@ export async function carryOut(seed: number): Promise<{ problems: string[]; summ
     unexpected: [],
     done: new Map(),
     repriced: false,
+    hooks: [],
     money: { credits: [], closures: [], isClosing: false },
     isCut: options.isCut,
   };

@@ -1,9 +1,11 @@
 import { ask, type Deletion, type Exchange, expectStatus, type Operation } from "./exchange.ts";
+import { hookOperations } from "./hooks.ts";
 import { moneyOperations } from "./money_operations.ts";
 import { pauseMs } from "./world.ts";
 
 const operations: Readonly<Record<string, readonly [number, Operation]>> = {
   ...moneyOperations,
+  ...hookOperations,
   "erase a user": [2, (exchange) => erase(exchange, "user")],
   "erase a session": [2, (exchange) => erase(exchange, "session")],
   "erase a call": [2, (exchange) => erase(exchange, "transaction")],
@@ -36,6 +38,7 @@ const operations: Readonly<Record<string, readonly [number, Operation]>> = {
     }, { prefer: "respond-async" });
     expectStatus(exchange, "export job", status, text, [200, 202, 429]);
   }],
+  "download an export": [2, downloadExport],
   eval: [1, async (exchange) => {
     const { status, text } = await ask(exchange, "first", "POST", "/api/v1/evals", {
       model: exchange.random.pick(["vendor-b/gpt-4.1", "vendor-c/claude-haiku-4-5"]),
@@ -84,6 +87,21 @@ async function erase(exchange: Exchange, by: Deletion["by"]): Promise<void> {
     });
   expectStatus(exchange, `erase ${by}`, status, text, [200, 202]);
   if (status === 200 || status === 202) deletion.endMs = Date.now();
+}
+
+async function downloadExport(exchange: Exchange): Promise<void> {
+  const { status, text } = await ask(exchange, "first", "GET", "/api/v1/exports");
+  expectStatus(exchange, "list exports", status, text, [200]);
+  if (status !== 200) return;
+  const { data } = JSON.parse(text) as { data: { request_id: string; state: string }[] };
+  const ready = data.filter(({ state }) => state === "ready");
+  if (ready.length === 0) return;
+  const path = `/api/v1/exports/${exchange.random.pick(ready).request_id}/stream`;
+  const file = await ask(exchange, "first", "GET", path);
+  // Meanwhile what it holds may be erased.
+  expectStatus(exchange, "download an export", file.status, file.text, [200, 404]);
+  if (file.status !== 200) return;
+  for (const line of file.text.split("\n")) if (line !== "") JSON.parse(line);
 }
 
 async function postOutcome(exchange: Exchange): Promise<void> {

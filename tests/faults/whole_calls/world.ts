@@ -2,6 +2,7 @@ import { callControl } from "../../../src/admin/control.ts";
 import { createMigrated } from "../../support/databases.ts";
 import { type ServiceProcess, startService } from "../../support/process.ts";
 import type { KeyName } from "./calls.ts";
+import { type HookReceiver, startHookReceiver } from "./hooks.ts";
 import { type ScriptedVendors, startScriptedVendors } from "./vendor.ts";
 
 /** Prices in USD per million tokens, so that a token costs so many nano-dollars times 1,000. */
@@ -64,6 +65,7 @@ export interface World extends AsyncDisposable {
   /** Of the database of calls, if it is another. */
   readonly analyticsUrl: string | undefined;
   readonly vendors: ScriptedVendors;
+  readonly hooks: HookReceiver;
   readonly places: Place[];
   readonly keys: Map<KeyName, { id: string; key: string; accountId: number }>;
   /** The places with a running process. */
@@ -82,6 +84,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
   const database = kind === "embedded" ? undefined : await createMigrated();
   const analytics = kind === "split" ? await createMigrated() : undefined;
   const vendors = await startScriptedVendors();
+  const hooks = startHookReceiver();
   const places: Place[] = Array.from({ length: count }, (_, number) => ({
     number,
     dataDir: `${folder}/${number}`,
@@ -96,6 +99,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
   const common = {
     ...settings,
     PRICES_FILE: prices.path,
+    FETCH_ALLOW_HOSTS: new URL(hooks.url).host,
     ...(database ? { DATABASE_URL: database.url } : {}),
     ...(analytics ? { ANALYTICS_DATABASE_URL: analytics.url } : {}),
   };
@@ -104,6 +108,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
     databaseUrl: database?.url,
     analyticsUrl: analytics?.url,
     vendors,
+    hooks,
     places,
     keys: new Map(),
     setPrices: (index) => prices.set(index),
@@ -114,13 +119,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
       place.name = name;
       const pricesSince = prices.watch();
       const started = addStart(place, name);
-      for (let left = 8; place.service === undefined; left--) {
-        place.service = await startService({ env }).catch((thrown) => {
-          // The database may have gone away.
-          if (left === 0 || !/database|session|DATABASE_URL/.test(String(thrown))) throw thrown;
-          return undefined;
-        });
-      }
+      place.service = await startPatiently(env);
       started.prices = pricesSince();
     },
     end: endProcess,
@@ -137,6 +136,7 @@ export async function openWorld(kind: Kind, count: number): Promise<World> {
     async [Symbol.asyncDispose]() {
       for (const place of places) await place.service?.[Symbol.asyncDispose]();
       await vendors[Symbol.asyncDispose]();
+      await hooks[Symbol.asyncDispose]();
       await database?.drop();
       await analytics?.drop();
       await Deno.remove(folder, { recursive: true });
@@ -189,6 +189,17 @@ function vendorsOf(url: string, name: string): Record<string, string> {
     [`VENDOR_${letter.toUpperCase()}_BASE_URL`, `${url}/vendor-${letter}/v1`],
     [`VENDOR_${letter.toUpperCase()}_API_KEY`, `sk-secret-${name}`],
   ]));
+}
+
+/** Starts again if the database went away meanwhile. */
+async function startPatiently(env: Record<string, string>): Promise<ServiceProcess> {
+  for (let left = 8;; left--) {
+    try {
+      return await startService({ env });
+    } catch (thrown) {
+      if (left === 0 || !/database|session|DATABASE_URL/.test(String(thrown))) throw thrown;
+    }
+  }
 }
 
 async function endProcess(place: Place, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
