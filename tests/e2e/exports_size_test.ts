@@ -1,6 +1,6 @@
 /**
  * Exports of many rows from a process of its own: memory stays flat. `EXPORT_ROWS` says how many;
- * the long round takes 1,000,000.
+ * the long round takes 1,000,000, and has jobs write CSV too, which the gate asks for directly only.
  */
 import assert from "@std/assert";
 import { firstKey, inDatabase } from "../support/export_processes.ts";
@@ -11,6 +11,7 @@ import { type ServiceProcess, startService } from "../support/process.ts";
 import { asStarted, measured, mebibytes, residentBytes } from "../support/resident.ts";
 
 const rows = Number(Deno.env.get("EXPORT_ROWS") ?? "20000");
+const isLong = rows > 20_000;
 const limitBytes = 100 * 1024 * 1024;
 const start = "2020-01-01T00:00:00Z";
 const range = { start: "2026-01-01", end: "2027-01-01" };
@@ -58,6 +59,8 @@ async function prove(env: Record<string, string>, url: string | undefined, dataD
     );
     report(`${format} direct`, direct, idle);
     assert.ok(direct.value.lines >= rows, `${direct.value.lines} lines`);
+    assert.ok(direct.peak - idle <= limitBytes, `${mebibytes(direct.peak - idle)} MiB over idle`);
+    if (format === "csv" && !isLong) continue;
     const job = await measured(service, async () => await (await ask({ range, format })).json());
     report(`${format} job`, { ...job, value: { length: job.value.bytes_size } }, idle);
     assert.equal(job.value.bytes_size, direct.value.length);
@@ -68,7 +71,7 @@ async function prove(env: Record<string, string>, url: string | undefined, dataD
     );
     report(`${format} stream`, stream, idle);
     assert.equal(stream.value.length, job.value.bytes_size);
-    for (const { peak } of [direct, job, stream]) {
+    for (const { peak } of [job, stream]) {
       assert.ok(peak - idle <= limitBytes, `${mebibytes(peak - idle)} MiB over idle`);
     }
   }

@@ -172,7 +172,7 @@ for (const [name, read] of Object.entries(texts)) {
         },
       ])
     );
-    assertLinear(sample(rows, { oneOf: 4, salt: name, all }), 131_072);
+    assertLinear(sample(rows, { oneOf: 8, salt: name, all }), 131_072);
   });
 }
 
