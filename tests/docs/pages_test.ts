@@ -60,7 +60,7 @@ Deno.test("docs/errors.md has every error with its status and type, and says wha
   const rows = new Map(rowsOf(read("docs/errors.md")).map((cells) => [cells[1], cells]));
   for (const [code, { status, type }] of Object.entries(errors)) {
     const [shownStatus, , shownType, advice = ""] = rows.get(code) ?? [];
-    assert.deepEqual([shownStatus, shownType], [String(status), type], code);
+    assert.deepEqual([shownStatus, shownType], [String(status), type], `its row of ${code}`);
     assert.ok(advice.length > 20, `${code}: nothing to do`);
     rows.delete(code);
   }
@@ -81,7 +81,8 @@ Deno.test("docs/configuration.md has every variable that the configuration reads
   const code = read("src/main/config.ts");
   const names = [...code.matchAll(/read\.\w+\("([A-Z0-9_]+)"/g)].map(([, name]) => name!);
   assert.ok(names.length > 30, `${names.length} names`);
-  for (const name of names) assert.ok(page.includes(`\`${name}\``), name);
+  const missing = names.filter((name) => !page.includes(`\`${name}\``));
+  assert.deepEqual(missing, [], "add a row for each of these");
 });
 
 Deno.test("docs/administration.md has each command with its operation, or says why it has none", () => {
@@ -92,12 +93,12 @@ Deno.test("docs/administration.md has each command with its operation, or says w
     const row = rows.find(([first]) => `${first!.replace(/^`/, "")} `.startsWith(`${command} `));
     const instead = row?.at(-1) ?? "";
     const named = operations.some((one) => instead.replaceAll("…", "/api/v1/admin").includes(one));
-    assert.ok(named || instead.length > 40, `${command}: ${instead}`);
+    assert.ok(named || instead.length > 40, `its row of the command '${command}'`);
   }
   for (const { method, path } of Object.values(contracts.admin)) {
     const short = path.replace("/api/v1/admin", "…");
     const shown = [path, short].some((one) => page.includes(`${method.toUpperCase()} ${one}`));
-    assert.ok(shown, `${method} ${path}`);
+    assert.ok(shown, `it has no ${method.toUpperCase()} ${path}`);
   }
 });
 
@@ -120,7 +121,7 @@ Deno.test("docs/dependencies.md gives a reason for every package", () => {
     const [, scope = "", name] = /^npm:\/?(@[^/]+\/)?([^@/]+)@/.exec(target) ?? [];
     if (name === undefined) continue;
     const named = [`${scope}${name}`, `${scope}*`, name].some((one) => page.includes(`\`${one}\``));
-    assert.ok(named, `${scope}${name}`);
+    assert.ok(named, `it doesn't name ${scope}${name}`);
   }
 });
 

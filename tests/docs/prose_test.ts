@@ -83,7 +83,8 @@ Deno.test("every metric of the service is in docs/monitoring.md", () => {
       .map(([, key, text]) => key ?? text!)
   );
   assert.ok(names.length > 30, `${names.length} metrics`);
-  for (const name of names) assert.match(page, new RegExp(`\\b${name}\\b`));
+  const missing = names.filter((name) => !new RegExp(`\\b${name}\\b`).test(page));
+  assert.deepEqual(missing, [], "add a row for each of these");
 });
 
 /** Files of the program's sources below a folder. */
@@ -101,7 +102,7 @@ Deno.test("every source file that a page names exists", () => {
   for (const path of pages) {
     const page = Deno.readTextFileSync(root + path).replace(/^(```+)[^\n]*\n.*?^\1$/gms, "");
     for (const [, name] of page.matchAll(/`([\w./-]+\.(?:tsx?|sql|service))`/g)) {
-      assert.ok(files.some((file) => `/${file}`.endsWith(`/${name}`)), `${path}: ${name}`);
+      assert.ok(files.some((file) => `/${file}`.endsWith(`/${name}`)), `${path} names ${name}`);
       names++;
     }
   }
