@@ -106,7 +106,8 @@ Deno.test("a bucket that is full says so, whatever the upload does to its source
     await exchange.head(507, { "content-type": "application/xml" }, { length: full.length });
     await exchange.write(full);
   });
-  const bucket = bucketOf(storeAt(store.url));
+  // Once, the client waits as long as this for an answer that this store doesn't give.
+  const bucket = bucketOf(storeAt(store.url), 20_000);
   const reason = (what: string) =>
     new RegExp(`^Error: the bucket did not ${what} the file: no room$`);
   await assert.rejects(bucket.save(file, pieces(50)), reason("take"));
