@@ -27,13 +27,13 @@ export interface JobRunnerDeps {
 }
 
 /**
- * How long no job must have failed until failures count as over. On a database that takes no writes,
- * for instance, a job fails only in the runs in which it has something to write.
+ * How long no job must have failed until a series of failures is over. On a database that takes no
+ * writes, for instance, a job fails only in the runs in which it has something to write.
  */
 const calmMs = 30_000;
 
-/** How many reasons of one outage are logged: a server that restarts has a few. */
-const loggedReasons = 10;
+/** With so many series no further reason is logged. A server that restarts has a few reasons. */
+const maxSeries = 50;
 
 /** What the first runs of jobs are spread over, or over a job's period if that is shorter. */
 const spreadMs = 1000;
@@ -47,10 +47,10 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
   return {
     start() {
       if (stops.length > 0) return;
-      const outage = new Failures(deps, loggedReasons);
+      const failures = new Failures(deps);
       stops = jobs.map((job, at) => {
         const earlierMs = Math.min(job.everyMs, spreadMs) * at / jobs.length;
-        return repeat({ firstMs: job.everyMs - earlierMs, ...job }, deps, outage);
+        return repeat({ firstMs: job.everyMs - earlierMs, ...job }, deps, failures);
       });
     },
     stop() {
@@ -60,43 +60,47 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
 }
 
 /**
- * Failures that are logged once, until they are over: a job's own, or those of all jobs while the
- * store is unavailable. A database that is down for an hour is one event, not thousands.
+ * Failures of all jobs, of which a series is logged once, until it is over: those of one job or, for
+ * each reason for which the store is unavailable, of all jobs. A database that is down for an hour
+ * is one event, not thousands.
  */
 class Failures {
   readonly #log: JobRunnerDeps["log"];
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #maxReasons: number;
-  readonly #reasons = new Set<string>();
-  /** Jobs that have failed since the beginning, and those that have not worked since they failed. */
-  readonly #affected = new Set<string>();
+  readonly #series = new Map<string, { readonly jobs: Set<string>; failedMs: number }>();
+  /** Jobs that have not worked since they failed. */
   readonly #failing = new Set<string>();
-  #failedMs = 0;
 
-  constructor({ log, clock = systemClock }: JobRunnerDeps, maxReasons: number) {
+  constructor({ log, clock = systemClock }: JobRunnerDeps) {
     this.#log = log;
     this.#clock = clock;
-    this.#maxReasons = maxReasons;
   }
 
   failed(job: string, thrown: unknown): void {
-    this.#failedMs = this.#clock.monotonicMs();
-    const isOld = this.#affected.size === 0 && this.#failing.has(job);
     this.#failing.add(job);
-    if (isOld) return;
-    this.#affected.add(job);
     const reason = reasonOf(thrown);
-    if (this.#reasons.has(reason) || this.#reasons.size === this.#maxReasons) return;
-    this.#reasons.add(reason);
-    this.#log.warn("a background job failed", { job, reason });
+    const key = isStoreAway(thrown) ? `store: ${reason}` : `job: ${job}`;
+    const series = this.#series.get(key) ?? { jobs: new Set(), failedMs: 0 };
+    if (series.jobs.size === 0) {
+      if (isStoreAway(thrown) && this.#series.size >= maxSeries) return;
+      this.#series.set(key, series);
+      this.#log.warn("a background job failed", { job, reason });
+    }
+    series.jobs.add(job);
+    series.failedMs = this.#clock.monotonicMs();
   }
 
+  /** Ends the job's series that are over, in one line for all jobs that work again. */
   worked(job: string): void {
     this.#failing.delete(job);
-    if (!this.#affected.has(job) || this.#clock.monotonicMs() - this.#failedMs < calmMs) return;
-    const [first, ...others] = this.#affected;
-    this.#affected.clear();
-    this.#reasons.clear();
+    const working = new Set<string>();
+    for (const [key, { jobs, failedMs }] of this.#series) {
+      if (!jobs.has(job) || this.#clock.monotonicMs() - failedMs < calmMs) continue;
+      this.#series.delete(key);
+      for (const one of jobs) if (!this.#failing.has(one)) working.add(one);
+    }
+    if (working.size === 0) return;
+    const [first, ...others] = working;
     const also = others.length === 0 ? {} : { also: others.join(", ") };
     this.#log.info("a background job works again", { job: first, ...also });
   }
@@ -104,23 +108,20 @@ class Failures {
 
 function repeat(
   { name, everyMs, firstMs, run }: Required<BackgroundJob>,
-  deps: JobRunnerDeps,
-  outage: Failures,
+  { onRun = () => {} }: Pick<JobRunnerDeps, "onRun">,
+  failures: Failures,
 ): () => void {
-  const { onRun = () => {} } = deps;
-  const own = new Failures(deps, 1);
   let isStopped = false;
   let timer: ReturnType<typeof setTimeout>;
   const runOnce = async () => {
     try {
       await run();
-      outage.worked(name);
-      own.worked(name);
+      failures.worked(name);
       onRun(name, "done");
     } catch (thrown) {
       // The stop has closed what the job was using.
       if (isStopped) return;
-      (isStoreAway(thrown) ? outage : own).failed(name, thrown);
+      failures.failed(name, thrown);
       onRun(name, "failed");
     }
     if (!isStopped) timer = setTimeout(runOnce, everyMs);
