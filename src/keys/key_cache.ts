@@ -49,7 +49,7 @@ export class KeyCache {
   /** When the last refresh began, by both clocks: the monotonic one stops while a machine sleeps. */
   #readMs: number;
   #readAt: Date;
-  /** The refresh that calls wait for; remains until one succeeds. */
+  /** The refresh that calls wait for; remains until one succeeds in time. */
   #catchUp: Promise<void> | undefined;
 
   #usable: { hashes: Promise<ReadonlySet<string>>; untilMs: number } | undefined;
@@ -105,7 +105,8 @@ export class KeyCache {
     this.#since = new Date(now.getTime() - 60_000);
     this.#readMs = readMs;
     this.#readAt = readAt;
-    this.#catchUp = undefined;
+    // A store that takes so long to answer isn't waited for again.
+    if (!this.#isOverdue()) this.#catchUp = undefined;
   }
 
   #isOverdue(): boolean {
@@ -116,7 +117,8 @@ export class KeyCache {
 
   /**
    * Reads what was changed while this process stood still: its first call comes before its next
-   * refresh. Calls wait for it once; while the store is away, they go on with the keys in memory.
+   * refresh. Calls wait for it once; while the store is away or slow, they go on with the keys in
+   * memory.
    */
   #awaitCatchUp(): Promise<void> {
     return this.#catchUp ??= within(catchUpMs, this.refresh(), undefined).catch(() => {});

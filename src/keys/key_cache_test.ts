@@ -565,3 +565,27 @@ Deno.test("while the store is away, calls with a key in memory wait for it once"
   await ring.refresh();
   assert.equal(await codeOf(key.value), "invalid_api_key");
 });
+
+Deno.test("calls wait once for a store that takes seconds to answer, until it is fast again", async () => {
+  const { clock, store, ring, codeOf, add } = setup();
+  const key = add();
+  await ring.refresh();
+  assert.equal(await codeOf(key.value), "ok");
+  let answerMs = 3_000;
+  const look = store.changedSince.bind(store);
+  store.changedSince = (since) => (clock.advance(answerMs), look(since));
+  for (let n = 0; n < 5; n++) {
+    await ring.refresh();
+    assert.equal(await codeOf(key.value), "ok");
+  }
+  assert.equal(
+    store.asked.length,
+    7,
+    "the first refresh, five more, and one that a call waits for",
+  );
+  answerMs = 10;
+  await ring.refresh();
+  store.change(key.hash, { revokedAt: clock.now() });
+  clock.advance(10_000);
+  assert.equal(await codeOf(key.value), "invalid_api_key");
+});
