@@ -1,5 +1,8 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import { ShownUsage } from "../dialects/kernel/shown_usage.ts";
+import { finish as finished } from "../base/steps.ts";
+import { messages } from "../dialects/text/messages/mod.ts";
 import type { Usage } from "../shared/usage.ts";
 import { Meter } from "./meter.ts";
 
@@ -64,10 +67,37 @@ Deno.test("thoughts that are reported beside no output are billed, also without 
 });
 
 Deno.test("what is reported before an answer doesn't count as output of an empty one", () => {
-  const early: CanonicalEvent = { type: "usage", usage: { input: 50, output: 1 }, isEarly: true };
+  const early = startOfMessage();
   const last = report({ input: 50, output: 0, unreported: "output" });
-  const { usage, basis } = bill([said[0]!, early, finish, last]);
+  const { usage, basis } = bill([said[0]!, ...early, finish, last]);
   assert.deepEqual([usage, basis], [{ input: 50, output: 0 }, "reported"]);
+});
+
+/** What a stream of Anthropic's begins with, before its answer. */
+function startOfMessage(): readonly CanonicalEvent[] {
+  const usage = { input_tokens: 50, output_tokens: 1 };
+  const message = { type: "message_start", message: { id: "m", model: "m", content: [], usage } };
+  const event = { bytes: new Uint8Array(), data: JSON.stringify(message), terminated: true };
+  return messages.createStreamDecoder({}).decode(event).events;
+}
+
+Deno.test("callers of another dialect see what is charged where a stream ends without a count", () => {
+  const events = [...startOfMessage(), ...said.slice(1), finish];
+  const shown = new ShownUsage(100);
+  for (const event of events) shown.listen(event);
+  const { input, output } = bill(events).usage!;
+  assert.deepEqual([input, output], [50, 3]);
+  assert.deepEqual([shown.final.input, shown.final.output], [input, output]);
+});
+
+Deno.test("the usage of a whole answer counts, also where its server omits the reason it ended", () => {
+  const usage = { input_tokens: 50, output_tokens: 700 };
+  const answer = { id: "m", content: [{ type: "text", text: "twelve chars" }], usage };
+  for (const stop_reason of ["end_turn", null, undefined]) {
+    const events = finished(messages.decodeAnswer({ ...answer, stop_reason }, {}));
+    const billed = bill(events);
+    assert.deepEqual([billed.usage?.output, billed.basis], [700, "reported"]);
+  }
 });
 
 Deno.test("the tokens of other models come on top of what is estimated", () => {

@@ -152,8 +152,7 @@ export class Meter implements CallMeter {
       (this.#media ??= new Map()).set(event.block, { media, mimeType, chars: 0 });
     } else if (event.type === "usage") {
       // Reports are cumulative: the last one wins, and they are never added.
-      const isPrompt = this.#isUsageEarly && event.usage.unreported === "output";
-      this.#usage = isPrompt ? event.usage : withEarlierCount(event.usage, this.#usage);
+      this.#usage = withEarlierCount(event.usage, this.#usage);
       this.#isUsageEarly = event.isEarly === true;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
@@ -282,11 +281,7 @@ export class Meter implements CallMeter {
     const usage: Usage = {
       ...reported,
       ...(hasPrompt ? {} : promptBeyond(reported.input, others.input, terms)),
-      // What is reported before an answer isn't of it.
-      output: Math.max(
-        this.#isUsageEarly ? others.output : reported.output,
-        others.output + Math.min(written, most),
-      ),
+      output: Math.max(reported.output, others.output + Math.min(written, most)),
     };
     atLeast(usage, "imageOutput", Math.min(image, usage.output));
     atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));

@@ -120,7 +120,7 @@ export type BlockEvent = BlockStartEvent | BlockDeltaEvent | BlockEndEvent | Cit
 export interface UsageEvent {
   type: "usage";
   usage: Usage;
-  /** True if reported before the answer began: the output tokens mean nothing yet. */
+  /** True if reported before the answer began: its output tokens are unreported. */
   isEarly?: true;
 }
 

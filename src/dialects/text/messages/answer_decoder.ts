@@ -11,8 +11,8 @@ export function* decodeAnswer(json: unknown): Steps<CanonicalEvent[]> {
   if (!Array.isArray(json.content)) throw unreadableAnswer("answer has no content");
   const events: CanonicalEvent[] = [];
   const reader = new AnswerReader();
-  yield* reader.startInSteps(json, events);
   // A whole answer has ended, even if the server omits the reason.
+  yield* reader.startInSteps(json, events, true);
   reader.finish("", json, events);
   reader.own.report("messages", events);
   return events;

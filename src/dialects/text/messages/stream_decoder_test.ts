@@ -339,6 +339,17 @@ Deno.test("a whole answer in message_start with nothing after it is complete", (
   assert.deepEqual(answer.choices[0]?.parts.map((part) => part.text), ["all", "{}"]);
 });
 
+Deno.test("a report from before the answer is of its prompt alone", () => {
+  const usage = { ...started.message.usage, output_tokens_details: { thinking_tokens: 0 } };
+  const { events } = decode([{ ...started, message: { ...started.message, usage } }]);
+  const reports = events.filter(({ type }) => type === "usage");
+  assert.deepEqual(reports, [{
+    type: "usage",
+    usage: { input: 3, output: 0, unreported: "output", raw: usage },
+    isEarly: true,
+  }]);
+});
+
 Deno.test("text under a thinking block and deltas without a start lose nothing", () => {
   assert.deepEqual(
     parts([

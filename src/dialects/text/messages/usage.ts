@@ -60,8 +60,8 @@ function regionOf(geo: unknown): string | undefined {
 /**
  * Returns a report from before the answer without its output tokens, which don't count the answer.
  */
-export function promptReport(early: unknown): JsonRecord {
-  const { output_tokens: _, ...prompt } = asRecord(early);
+export function promptReport(early: JsonRecord): JsonRecord {
+  const { output_tokens: _, output_tokens_details: __, ...prompt } = early;
   return prompt;
 }
 

@@ -18,7 +18,6 @@ export class AnswerReader {
   #id: string | undefined;
   #started = false;
   #usage: unknown;
-  #isUsageEarly = false;
 
   get started(): boolean {
     return this.#started;
@@ -29,11 +28,16 @@ export class AnswerReader {
    * id.
    */
   start(message: JsonRecord, events: CanonicalEvent[]): boolean {
-    return finish(this.startInSteps(message, events));
+    const isWhole = asString(message.stop_reason) !== undefined;
+    return finish(this.startInSteps(message, events, isWhole));
   }
 
   /** The same, with a step for each block of a whole answer. */
-  *startInSteps(message: JsonRecord, events: CanonicalEvent[]): Steps<boolean> {
+  *startInSteps(
+    message: JsonRecord,
+    events: CanonicalEvent[],
+    isWhole: boolean,
+  ): Steps<boolean> {
     const id = asString(message.id);
     if (this.#started) return id === this.#id;
     this.#started = true;
@@ -47,18 +51,17 @@ export class AnswerReader {
       }
     }
     const reason = asString(message.stop_reason);
-    this.usage(message.usage, events, reason === undefined);
+    this.usage(message.usage, events, !isWhole);
     if (reason !== undefined) this.finish(reason, message, events);
     return true;
   }
 
   usage(raw: unknown, events: CanonicalEvent[], isEarly = false): void {
     if (!isRecord(raw)) return;
-    const earlier = this.#isUsageEarly ? promptReport(this.#usage) : this.#usage;
-    this.#usage = laterUsage(earlier, raw);
-    this.#isUsageEarly = isEarly;
+    this.#usage = isEarly ? promptReport(raw) : laterUsage(this.#usage, raw);
     const usage = readUsage(this.#usage);
-    if (usage) events.push({ type: "usage", usage, ...(isEarly ? { isEarly } : {}) });
+    if (usage && isEarly) events.push({ type: "usage", usage: { ...usage, raw }, isEarly });
+    else if (usage) events.push({ type: "usage", usage });
   }
 
   /** Ends the answer. `stop` holds `stop_sequence` and `stop_details`. */
