@@ -107,6 +107,7 @@ class TranscriptReader extends JsonAnswerReader {
     this.#sawAnswer = true;
     this.#text += asString(event.delta) ?? "";
     if (event.type !== "transcript.text.done") return {};
+    this.#text ||= asString(event.text) ?? "";
     const { type: _type, ...done } = event;
     this.#done = done;
     this.#read(event);

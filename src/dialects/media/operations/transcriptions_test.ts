@@ -397,3 +397,19 @@ Deno.test("of a half report of a transcript, the other half is estimated", () =>
     });
   }
 });
+
+Deno.test("a streamed transcript whose text comes only with its last event isn't free", () => {
+  const price = priceOf({ input: 5_000_000n, output: 40_000_000n } as never);
+  const billed = (deltas: readonly string[], usage?: unknown) => {
+    const reader = readerOf(transcriptions, { model: "m" });
+    for (const delta of deltas) reader.event(eventOf({ type: "transcript.text.delta", delta }));
+    const text = "Good morning to everybody";
+    reader.event(eventOf({ type: "transcript.text.done", text, usage }));
+    return reader.outcome({ isComplete: true, price })!.usage.output;
+  };
+  for (const usage of [undefined, { input_tokens: 70 }]) {
+    const said = billed(["Good morning", " to everybody"], usage);
+    assert.ok(said > 3);
+    assert.equal(billed([], usage), said);
+  }
+});
