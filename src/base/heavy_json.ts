@@ -1,6 +1,6 @@
 import type { HeavyWork } from "./heavy_work.ts";
 import { JsonCount } from "./json_count.ts";
-import { parseInSteps } from "./parse_in_steps.ts";
+import { JsonTextError, parseInSteps } from "./parse_in_steps.ts";
 import type { Steps } from "./steps.ts";
 import type { ValueGate } from "./value_gate.ts";
 
@@ -41,6 +41,16 @@ export function* countInSteps(count: JsonCount, text: string): Steps<void> {
 export function* parsing(text: string): Steps<unknown> {
   const count = new JsonCount(wideLimits);
   yield* countInSteps(count, text);
+  return yield* parseCounted(text, count);
+}
+
+/** The same for a text that is counted. Throws `JsonTextError` if it isn't JSON. */
+export function* parseCounted(text: string, count: JsonCount): Steps<unknown> {
+  const { start, end } = count.solid;
+  // Cut off, or followed by something: parsing would be one step, and fail.
+  if (end - start > count.largeUnits && count.large.get(start) !== end) {
+    throw new JsonTextError(undefined);
+  }
   return yield* parseInSteps(text, count);
 }
 

@@ -1,5 +1,7 @@
 import { parseExactly } from "./exact_json.ts";
-import type { Steps } from "./steps.ts";
+import { parsing } from "./heavy_json.ts";
+import { largeSpanUnits } from "./json_count.ts";
+import { finish, type Steps } from "./steps.ts";
 import { membersAt, skipString } from "./json_text.ts";
 
 /**
@@ -11,15 +13,17 @@ export function* mendJson(text: string): Generator<unknown> {
   for (const mended of triedCompletions(text)) if (mended) yield mended.value;
 }
 
-/** The same for work in steps: yields after each try, which parses the text, undefined if it fails. */
-export function* triedCompletions(text: string): Generator<{ value: unknown } | undefined> {
-  const whole = parse(text);
+/**
+ * The same for work in steps: yields nothing between them, nor for a completion that isn't JSON.
+ */
+export function* triedCompletions(text: string): Generator<Parsed | void> {
+  const whole = yield* parse(text);
   yield whole;
   if (whole) return;
-  const { open, closed, cut } = walk(text);
+  const { open, closed, cut } = yield* walk(text);
   if (open.length === 0 || open.length > maxDepth) return;
   for (const start of [closed, cut]) {
-    const mended = parse(start + closing(open));
+    const mended = yield* parse(start + closing(open));
     yield mended;
     if (mended) break;
   }
@@ -30,7 +34,7 @@ export function* triedCompletions(text: string): Generator<{ value: unknown } | 
   );
   for (const depth of candidates) {
     const { lastEnd } = open[depth]!;
-    yield parse(text.slice(0, lastEnd) + closing(open.slice(0, depth + 1)));
+    yield yield* parse(text.slice(0, lastEnd) + closing(open.slice(0, depth + 1)));
   }
 }
 
@@ -75,21 +79,29 @@ function* lastIndex(text: string, wanted: string): Steps<number> {
  * isn't an object. For a complete text returns its value.
  */
 export function wholeMembers(text: string): unknown {
-  const whole = parse(text);
+  return finish(wholeMembersSteps(text));
+}
+
+export function* wholeMembersSteps(text: string): Steps<unknown> {
+  const whole = yield* parse(text);
   if (whole) return whole.value;
-  const { open } = walk(text);
+  const { open } = yield* walk(text);
   const [object] = open;
   if (object?.kind !== "}") return undefined;
   // A value that ends with its bracket or quote is whole; digits may be missing from a number.
   const isLastWhole = open.length === 1 && /[}\]"]\s{0,64}$/.test(text.slice(-65));
-  const all = isLastWhole ? parse(`${text}}`) : undefined;
-  return (all ?? parse(`${text.slice(0, object.lastEnd)}}`))?.value;
+  const all = isLastWhole ? yield* parse(`${text}}`) : undefined;
+  return (all ?? (yield* parse(`${text.slice(0, object.lastEnd)}}`)))?.value;
 }
 
 /** Texts nested deeper than this are not conversations, and are not completed. */
 const maxDepth = 200;
 /** Completions that are tried for each text. */
 export const maxTries = 24;
+
+interface Parsed {
+  value: unknown;
+}
 
 interface Open {
   /** The closing bracket. */
@@ -98,14 +110,28 @@ interface Open {
   lastEnd: number;
 }
 
+interface Walked {
+  open: Open[];
+  closed: string;
+  cut: string;
+}
+
+/** UTF-16 units that are walked in a step. */
+const walkedUnits = 256 * 1024;
+
 /**
  * Returns the containers open at the end, the text with its last string closed, and the text
  * without its last item.
  */
-function walk(text: string): { open: Open[]; closed: string; cut: string } {
+function* walk(text: string): Steps<Walked> {
   const open: Open[] = [];
+  let looked = 0;
   let at = 0;
   while (at < text.length) {
+    if (at - looked >= walkedUnits) {
+      looked = at;
+      yield;
+    }
     const char = text[at]!;
     if (char === '"') {
       const end = skipString(text, at);
@@ -151,9 +177,9 @@ function closing(open: readonly Open[]): string {
   return open.map(({ kind }) => kind).toReversed().join("");
 }
 
-function parse(text: string): { value: unknown } | undefined {
+function* parse(text: string): Steps<Parsed | undefined> {
   try {
-    return { value: parseExactly(text) };
+    return { value: text.length <= largeSpanUnits ? parseExactly(text) : yield* parsing(text) };
   } catch {
     return undefined;
   }

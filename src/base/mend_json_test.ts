@@ -1,5 +1,11 @@
 import assert from "@std/assert";
-import { lastObject, mendJson, triedCompletions, wholeMembers } from "./mend_json.ts";
+import {
+  lastObject,
+  mendJson,
+  triedCompletions,
+  wholeMembers,
+  wholeMembersSteps,
+} from "./mend_json.ts";
 import { finish } from "./steps.ts";
 
 Deno.test("a whole text is its one value", () => {
@@ -88,4 +94,17 @@ Deno.test("completions are tried one by one, and of a name that is searched for 
     assert.equal(steps.next().done, shift >= 7);
     assert.deepEqual(shift >= 7 ? { a: 1 } : finish(steps), { a: 1 });
   }
+});
+
+Deno.test("a long text is completed in short steps", () => {
+  const members = '{"a":1},'.repeat(100_000);
+  const cut = `{"whole":2,"list":[${members}{"a":tr`;
+  const tries = [...triedCompletions(cut)];
+  const completed = tries.filter((one) => one !== undefined) as { value: { list: unknown[] } }[];
+  assert.deepEqual(completed.map(({ value }) => value.list.length), [100_001, 100_000]);
+  // Four are parsed, each in at least six pieces.
+  assert.ok(tries.length > 24, `${tries.length} steps`);
+  const steps = wholeMembersSteps(cut);
+  for (let some = 0; some < 6; some++) assert.equal(steps.next().done, false);
+  assert.deepEqual(finish(steps), { whole: 2 });
 });

@@ -1,6 +1,5 @@
-import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
-import { JsonCount, type JsonExcess, type JsonLimits, largeSpanUnits } from "../base/json_count.ts";
-import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
+import { countInSteps, heavyUnits, heavyValues, parseCounted } from "../base/heavy_json.ts";
+import { JsonCount, type JsonExcess, type JsonLimits } from "../base/json_count.ts";
 import type { Steps } from "../base/steps.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -58,12 +57,7 @@ export function* parseWithinLimits(
   yield* countInSteps(count, text);
   const fault = faultOf(count.excess, limits);
   if (fault) throw fault;
-  const { start, end } = count.solid;
-  // Cut off, or followed by something: parsing would be one step, and fail.
-  if (end - start > largeSpanUnits && count.large.get(start) !== end) {
-    throw new JsonTextError(undefined);
-  }
-  return yield* parseInSteps(text, count);
+  return yield* parseCounted(text, count);
 }
 
 function excessOf(text: string, values: number = answerLimits.values): Fault | undefined {

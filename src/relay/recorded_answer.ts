@@ -130,7 +130,7 @@ function* mendedArguments(text: string): Steps<string> {
   for (const completion of completions) {
     yield;
     if (!completion || !isRecord(completion.value)) continue;
-    const json = JSON.stringify(completion.value);
+    const json = yield* writeJson(completion.value);
     if (isRecord(innerJson(json))) return json;
     break;
   }

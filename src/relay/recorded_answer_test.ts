@@ -83,22 +83,7 @@ Deno.test("a long answer with broken calls is repaired in steps, one for each wa
   const meter = meterOf(tried, '{"a":1}', `{"a":[1,2`, tried);
   const failures: unknown[] = [];
   const failed = (thrown: unknown) => failures.push(thrown);
-  let steps = 0;
-  const step: Step = Object.assign(
-    <T>(job: () => T) => Promise.resolve(job()),
-    {
-      isHeavy: true,
-      inSteps: async <T>(job: () => Steps<T>) => {
-        await Promise.resolve();
-        const running = job();
-        for (;; steps++) {
-          const { done, value } = running.next();
-          if (done) return value;
-        }
-      },
-    },
-  );
-  const ending = { status: "completed", httpStatus: 200 } as const;
+  const { step, steps } = countedSteps();
   const made = await answerInSteps(ending, { meter, plan: { encodeFolded }, failed }, step);
   const otherwise = recordedAnswer(meter, { encodeFolded }, (act, otherwise) => {
     try {
@@ -114,5 +99,33 @@ Deno.test("a long answer with broken calls is repaired in steps, one for each wa
   ) => input);
   assert.deepEqual(inputs.slice(1, 3), [{ a: 1 }, { a: [1, 2] }]);
   assert.equal(failures.length, 1);
-  assert.ok(steps > 2 * maxTries, `${steps} steps`);
+  assert.ok(steps() > 2 * maxTries, `${steps()} steps`);
 });
+
+Deno.test("long arguments are completed, and written, in short steps", async () => {
+  const meter = meterOf(`{"a":[${'"some text",'.repeat(90_000)}`);
+  const { step, steps } = countedSteps();
+  const failed = () => {};
+  const made = await answerInSteps(ending, { meter, plan: { encodeFolded }, failed }, step);
+  assert.equal(JSON.parse(made!.text!).content[1].input.a.length, 90_000);
+  // Four texts are tried, each counted and read in at least eleven pieces.
+  assert.ok(steps() > 50, `${steps()} steps`);
+});
+
+const ending = { status: "completed", httpStatus: 200 } as const;
+
+function countedSteps(): { step: Step; steps: () => number } {
+  let steps = 0;
+  const step: Step = Object.assign(<T>(job: () => T) => Promise.resolve(job()), {
+    isHeavy: true,
+    inSteps: async <T>(job: () => Steps<T>) => {
+      await Promise.resolve();
+      const running = job();
+      for (;; steps++) {
+        const { done, value } = running.next();
+        if (done) return value;
+      }
+    },
+  });
+  return { step, steps: () => steps };
+}

@@ -5,7 +5,7 @@ import { parseExactly } from "../base/exact_json.ts";
 import { heavyUnits } from "../base/heavy_json.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import { JsonTextError } from "../base/parse_in_steps.ts";
-import { finish, type Steps } from "../base/steps.ts";
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { eventSlices } from "../dialects/kernel/fold.ts";
 import { Fault } from "../shared/fault.ts";
@@ -22,7 +22,7 @@ import { callVendor, type TextExchange, type VendorCallDeps } from "./text_excha
 import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
 import type { Meter } from "./meter.ts";
 import { TextStreamListener } from "./text_stream.ts";
-import { lastObject, maxTries, triedCompletions, wholeMembers } from "../base/mend_json.ts";
+import { lastObject, maxTries, triedCompletions, wholeMembersSteps } from "../base/mend_json.ts";
 import { AnswerExcess } from "../dialects/kernel/choices.ts";
 import { isRecord } from "../dialects/kernel/json.ts";
 import { readRawUsage } from "../repricing/stored_usage.ts";
@@ -269,14 +269,14 @@ function* meterUnread(
     return meter.unread(read(yield* lastObject(text, field)), chars, pieces);
   }
   // A usage in which the text breaks off lacks counts, or their last digits.
-  const whole = attempt(() => wholeMembers(text));
+  const whole = yield* wholeMembersSteps(text);
   const reported = isRecord(whole) ? read(whole[field]) : undefined;
   yield;
   let content: CanonicalEvent[] = [];
   for (const mended of triedCompletions(text)) {
     yield;
     if (!mended) continue;
-    const events = decoded(() => finish(dialect.decodeAnswer(mended.value, quirks)));
+    const events = yield* decoded(() => dialect.decodeAnswer(mended.value, quirks));
     if (events === undefined) {
       const { chars, pieces } = yield* wordsAndMedia(text);
       return meter.unread(reported, chars, pieces);
@@ -284,14 +284,16 @@ function* meterUnread(
     content = events.filter(({ type }) => !unmendedEvents.has(type));
     if (content.some(({ type }) => type === "block-start")) break;
   }
-  meter.listen(content);
+  yield* listening(meter, content);
   meter.unread(reported, 0);
 }
 
 /** Returns no events of what is no answer; undefined where it holds more than is read. */
-function decoded(decode: () => CanonicalEvent[]): CanonicalEvent[] | undefined {
+function* decoded(
+  decode: () => Steps<CanonicalEvent[]>,
+): Steps<CanonicalEvent[] | undefined> {
   try {
-    return decode();
+    return yield* decode();
   } catch (thrown) {
     return thrown instanceof AnswerExcess ? undefined : [];
   }
