@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { sample } from "../support/sample.ts";
+import { inTurn } from "../support/sample.ts";
 import { shared } from "../support/service.ts";
 import { checkCalls } from "./checks.ts";
 import { librariesAt, libraryNames } from "./libraries.ts";
@@ -13,12 +13,10 @@ const service = shared(async () => {
 });
 
 /**
- * In the gate each library does each of these with one vendor, another for each;
- * `MATRIX=all` tries every cell.
+ * In the gate each library does each of these with one vendor, another for each, and each is done
+ * with every vendor; `MATRIX=all` tries every cell.
  */
 const all = Deno.env.get("MATRIX") === "all";
-const vendorsFor = (library: string, feature: string) =>
-  sample(vendors, { oneOf: vendors.length, salt: `${library} ${feature}`, all });
 
 /** What one cell does with a library, whose calls are checked afterwards. */
 type Feature = (library: Library, vendor: MatrixVendor, model: string) => Promise<Told[]>;
@@ -45,8 +43,8 @@ const features: Readonly<Record<string, Feature>> = {
 };
 
 for (const [index, name] of libraryNames.entries()) {
-  for (const [feature, run] of Object.entries(features)) {
-    for (const vendor of vendorsFor(name, feature)) {
+  for (const [at, [feature, run]] of Object.entries(features).entries()) {
+    for (const vendor of inTurn(vendors, index + at, all)) {
       Deno.test(`${name} on ${vendor.label}: ${feature}`, async () => {
         service().silence();
         const library = service().libraries[index]!;
@@ -62,7 +60,7 @@ for (const [index, name] of libraryNames.entries()) {
       });
     }
   }
-  for (const vendor of vendorsFor(name, "reasoning")) {
+  for (const vendor of inTurn(vendors, index + Object.keys(features).length, all)) {
     Deno.test(`${name} on ${vendor.label}: reasoning through tools`, async () => {
       service().silence();
       const library = service().libraries[index]!;

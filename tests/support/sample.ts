@@ -12,6 +12,14 @@ export function sample<T>(
   return rows.filter((_, at) => at % options.oneOf === first);
 }
 
+/**
+ * Returns one row for the gate. In a table of two sides whose places are added to the turn, each row
+ * of either side meets others of the other side, none twice before it met all.
+ */
+export function inTurn<T>(rows: readonly T[], turn: number, all: boolean): readonly T[] {
+  return all ? rows : [rows[turn % rows.length]!];
+}
+
 /** FNV-1a, by Fowler, Noll and Vo (public domain). */
 function hash(text: string): number {
   let state = 0x811c9dc5;
