@@ -68,7 +68,7 @@ export class Channel {
   }
 
   /**
-   * Rejects with the other side's error, or with an Error if it ends before it has answered.
+   * Rejects with the other side's error, or with `store_unavailable` if it ends before its answer.
    */
   ask(question: Question, terms: QuestionTerms = {}): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(gone());
@@ -140,6 +140,7 @@ function thrownOf({ message, code, note }: Failure): Error {
   return new Fault(code, { message, ...(note === undefined ? {} : { note }) });
 }
 
-function gone(): Error {
-  return new Error("the other process is gone");
+/** What a caller asked for lacks the other process's share: after a retry, one that runs has it. */
+function gone(): Fault {
+  return new Fault("store_unavailable", { note: "the other process is gone" });
 }
