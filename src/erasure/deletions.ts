@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { SetTimer } from "../base/deadline.ts";
 import type { Log } from "../base/log.ts";
+import { systemCodeOf } from "../base/system_code.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import {
   type ClaimedDeletion,
@@ -110,8 +111,8 @@ export class Deletions {
   }
 
   /**
-   * Erases now and returns the receipt. Throws `store_unavailable` when the store becomes
-   * unavailable midway; the rest is then erased as soon as it is back.
+   * Erases now and returns the receipt. Throws `store_unavailable` when the store or this process's
+   * disk becomes unavailable midway; the rest is then erased as soon as it is back.
    */
   erase(wanted: WantedDeletion): Promise<Deletion> {
     return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
@@ -143,8 +144,12 @@ export class Deletions {
       await store.add(request, "queued");
       return request.deletionId;
     });
-    // Drops what this process holds in memory of the matching calls.
-    await erasures.refresh();
+    try {
+      // Drops what this process holds in memory of the matching calls.
+      await erasures.refresh();
+    } catch (thrown) {
+      throw whereToFollow(thrown, deletionId);
+    }
     this.#queue.wake();
     return deletionId;
   }
@@ -270,9 +275,12 @@ function manyRequests(): Fault {
   );
 }
 
-/** Replaces a fault of the store by one that says where to follow the deletion. */
+/**
+ * Replaces a fault of the store, and an error of the disk that has the journal and tombstones, by
+ * one that says where to follow the deletion.
+ */
 function whereToFollow(thrown: unknown, deletionId: string): unknown {
-  if (!isStoreAway(thrown)) return thrown;
+  if (!isStoreAway(thrown) && systemCodeOf(thrown) === undefined) return thrown;
   return new Fault("store_unavailable", {
     message:
       `The store became unavailable. The deletion continues when it is back: see GET /api/v1/data/requests/${deletionId}.`,

@@ -189,6 +189,30 @@ Deno.test("when the store goes away in the middle, the caller learns where to co
   assert.equal(asked.at(-1), "postpone");
 });
 
+Deno.test("when this process's disk is full, the caller learns where to follow what goes on", async () => {
+  const message = /\/api\/v1\/data\/requests\/d1/;
+  for (const [ask, nth, last] of [["erase", 1, "postpone"], ["queue", 1, "refresh"]] as const) {
+    let refreshes = 0;
+    const noSpace = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
+    const hold = (what: string) =>
+      what === "refresh" && ++refreshes === nth ? Promise.reject(noSpace) : undefined;
+    const { asked, deletions } = setUp([], 0, undefined, { hold });
+    await assert.rejects(
+      deletions[ask](wanted),
+      { code: "store_unavailable", message, note: noSpace.message },
+      ask,
+    );
+    assert.equal(asked.at(-1), last);
+  }
+});
+
+Deno.test("when the store goes away behind a queued deletion, the caller learns where to follow it", async () => {
+  const hold = (what: string) => what === "refresh" ? away() : undefined;
+  const { deletions } = setUp([], 0, undefined, { hold });
+  const message = /\/api\/v1\/data\/requests\/d1/;
+  await assert.rejects(deletions.queue(wanted), { code: "store_unavailable", message });
+});
+
 Deno.test("any other failure is the caller's as it is, whether or not it can be postponed", async () => {
   for (const postpone of [() => Promise.resolve(), away]) {
     const bug = () => Promise.reject(new Error("a bug"));

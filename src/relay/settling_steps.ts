@@ -1,5 +1,6 @@
 import type { Log } from "../base/log.ts";
 import type { Steps } from "../base/steps.ts";
+import { systemCodeOf } from "../base/system_code.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** The steps between an answer's last byte and its row, each run on its own. */
@@ -97,12 +98,6 @@ function describeError(thrown: unknown): { reason: string; at?: string } {
     : typeof thrown;
   const at = thrown instanceof Error ? placeOf(thrown) : undefined;
   return { reason, ...(at === undefined ? {} : { at }) };
-}
-
-/** Such as `ENOSPC`. Anything else, like the message, may quote content. */
-function systemCodeOf(thrown: Error): string | undefined {
-  const { code } = thrown as { code?: unknown };
-  return typeof code === "string" && /^E[A-Z0-9]{2,20}$/.test(code) ? code : undefined;
 }
 
 /**
