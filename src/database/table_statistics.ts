@@ -21,6 +21,10 @@ const columns = {
   key_spend: ["day"],
   budgets: ["id"],
   sign_in_states: ["expires_at"],
+  eval_runs: ["account_id", "created_at", "finished_at", "state"],
+  eval_results: ["account_id", "created_at", "eval_run_id"],
+  deletions: ["account_id", "requested_at", "completed_at"],
+  background_calls: ["account_id", "created_at"],
 } as const;
 
 /**

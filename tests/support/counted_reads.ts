@@ -28,7 +28,7 @@ export class CountedReads {
       options?: QueryOptions,
     ) => {
       this.statements++;
-      this.rows += await explained(database, text, values, options);
+      if (isExplained(text)) this.rows += await explained(database, text, values, options);
       return await database.query<Row>(text, values, options);
     };
   }
@@ -38,6 +38,11 @@ export class CountedReads {
     await this.database.query(text, values);
     return this.rows;
   }
+}
+
+/** A setting reads nothing, and has no plan. */
+function isExplained(text: string): boolean {
+  return !text.startsWith("set local ");
 }
 
 async function explained(

@@ -23,7 +23,13 @@ import { sanitizeText } from "../../database/sanitize_text.ts";
 import { noteDirty } from "./vacuum.ts";
 import { hasTombstone, insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
-import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
+import {
+  Claims,
+  fewestFirst,
+  firstParam,
+  withoutClaim,
+  type WorkTable,
+} from "../../work_queue/store/claims.ts";
 
 const work: WorkTable = {
   name: "deletions",
@@ -285,19 +291,20 @@ async function requeue(tx: Queryable, stone: Tombstone): Promise<boolean> {
 }
 
 /**
- * The oldest deletion of the account with the fewest recent ones, counted once for all accounts.
+ * The oldest deletion of the account with the fewest recent ones. Each kind of them is found by its
+ * own index, once for all accounts.
  */
 const nextDeletion = {
   set: "state = 'running', attempts = attempts + 1",
   where: `account_id <> all($${firstParam}::bigint[])`,
-  orderBy: `coalesce(((
-      select jsonb_object_agg(account_id, deletions) from (
-        select account_id, count(*) as deletions from deletions
-        where attempts > 0 and (completed_at is null
-          or completed_at > clock_timestamp() - interval '1 hour')
-        group by account_id
-      ) as lately
-    ) ->> account_id::text)::bigint, 0), requested_at`,
+  orderBy: `${
+    fewestFirst(
+      `select account_id from deletions where completed_at is null and attempts > 0
+       union all
+       select account_id from deletions
+       where completed_at > now() - interval '1 hour' and attempts > 0`,
+    )
+  }, requested_at`,
   returning: "deletion_id, selectors",
 };
 

@@ -17,7 +17,13 @@ import { readCounts, writeCounts } from "./eval_rows.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 import { whenUnlocked } from "../../database/when_unlocked.ts";
-import { Claims, firstParam, withoutClaim, type WorkTable } from "../../work_queue/store/claims.ts";
+import {
+  Claims,
+  fewestFirst,
+  firstParam,
+  withoutClaim,
+  type WorkTable,
+} from "../../work_queue/store/claims.ts";
 
 /** The columns by which processes claim runs. */
 const work: WorkTable = {
@@ -112,15 +118,20 @@ export function createEvalWork(
 
 const isDue = "(next_at is null or next_at <= clock_timestamp())";
 
-/** The oldest run of the account with the fewest recent runs. */
+/**
+ * The oldest run of the account with the fewest recent runs. Each kind of them is found by its own
+ * index, once for all accounts.
+ */
 const nextRun = {
   // Processes of the previous release write only to runs that have the claim_id that they set.
   set: "state = 'running', claim_id = null, next_at = null",
-  orderBy: `(
-      select count(*) from eval_runs other
-      where other.account_id = work.account_id and (other.state = 'running'
-        or other.finished_at > clock_timestamp() - interval '1 hour')
-    ), created_at`,
+  orderBy: `${
+    fewestFirst(
+      `select account_id from eval_runs where state = 'running'
+       union all
+       select account_id from eval_runs where finished_at > now() - interval '1 hour'`,
+    )
+  }, created_at`,
   returning: "eval_run_id, created_at, account_id, api_key_id, model, graders",
 };
 

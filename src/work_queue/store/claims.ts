@@ -42,6 +42,18 @@ export function workerIdOf({ processId, run }: { processId: string; run: string 
   return `${processId}/${run}`;
 }
 
+/**
+ * The part of an `order by` that puts work of the account first that has the fewest among `recent`, a
+ * query of `account_id`. They are counted once, not for each row.
+ */
+export function fewestFirst(recent: string): string {
+  return `coalesce(((
+      select jsonb_object_agg(account_id, times) from (
+        select account_id, count(*) as times from (${recent}) as recent group by account_id
+      ) as counted
+    ) ->> account_id::text)::bigint, 0)`;
+}
+
 /** Claims on rows of a table that processes share. Times are the database's own. */
 export class Claims {
   readonly #database: Database;
