@@ -178,6 +178,11 @@ Deno.test("a form says at once what is wrong with each field", async () => {
   assert.deepEqual(await reasons({ name: "at-once", ...wrongLists }), [
     ...["name: A virtual model of this name a", ...ofLists],
   ]);
+  const tooMany = Array.from({ length: 21 }, (_, at) => `model-${at}`).join("\n");
+  assert.deepEqual(await reasons({ name: "new", targets: "gpt-41", fallbacks: tooMany }), [
+    "targets: Line 1: Unknown model &#39;gpt",
+    "fallbacks: Expected a list of at most 20 ",
+  ]);
 });
 
 Deno.test("a name that is there already is not made over again", async () => {

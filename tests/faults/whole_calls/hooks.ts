@@ -20,7 +20,7 @@ export interface HookReceiver extends AsyncDisposable {
   readonly received: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Answers the first attempt at every fourth address with a failure, so that another one follows. */
+/** Fails the first attempt at addresses that end in 3 or 7, so that another one follows. */
 export function startHookReceiver(): HookReceiver {
   const received = new Map<string, Set<string>>();
   const failed = new Set<string>();
