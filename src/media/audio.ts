@@ -199,6 +199,8 @@ export class AudioReader {
       tokensPerMinute: this.#speechCall.codec.tokensPerMinute,
     });
     this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);
+    // The answer shows what is charged, also for a total that the vendor left out.
+    if (reported && usage.output > 0) this.#usage = usage;
   }
 
   #seconds(): number {

@@ -82,3 +82,27 @@ Deno.test("an event of speech with more values than any has ends the answer", ()
   assert.equal(reader.readPiece(events(199_000)).failure, undefined);
   assert.equal(reader.readPiece(events(200_000)).failure?.code, "upstream_invalid_response");
 });
+
+Deno.test("the answer shows the tokens that are charged where a vendor reports half of them", async () => {
+  const inlineData = { data: new Uint8Array(96_000).toBase64() };
+  const candidates = [{ content: { parts: [{ inlineData }] }, finishReason: "STOP" }];
+  const shownOf = async (usageMetadata: object | undefined) => {
+    let billed: Usage | undefined;
+    const reader = readerOf(
+      generateSpeechCodec,
+      "application/json",
+      speechAsk("m-tts", { format: "pcm" }),
+      (usage) => billed = usage as Usage,
+    );
+    const answer = JSON.stringify({ candidates, usageMetadata });
+    await reader.readWhole(new TextEncoder().encode(answer), true);
+    const { usage } = JSON.parse(reader.finish().json) as { usage: Record<string, number> };
+    return { shown: [usage.input_tokens, usage.output_tokens], billed: billed! };
+  };
+  for (const half of [{ promptTokenCount: 4 }, { candidatesTokenCount: 60 }]) {
+    const { shown, billed } = await shownOf(half);
+    assert.ok(billed.input > 0 && billed.output > 0);
+    assert.deepEqual(shown, [billed.input, billed.output]);
+  }
+  assert.deepEqual((await shownOf(undefined)).shown, [undefined, undefined]);
+});
