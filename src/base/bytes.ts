@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { systemClock } from "./clock.ts";
 import { released } from "./gc_hint.ts";
 import type { Steps } from "./steps.ts";
@@ -25,6 +26,26 @@ export function* utf8Steps(bytes: Uint8Array): Steps<string> {
   pieces.push(decoder.decode());
   return pieces.join("");
 }
+
+/** Text as UTF-8, in steps; half a surrogate pair becomes U+FFFD. */
+export function* utf8Bytes(text: string): Steps<Uint8Array> {
+  if (text.length <= encodedUnits) return encoder.encode(text);
+  const bytes = new Uint8Array(Buffer.byteLength(text));
+  let at = 0;
+  for (let from = 0; from < text.length;) {
+    yield;
+    let to = from + encodedUnits;
+    if ((text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
+    at += encoder.encodeInto(text.slice(from, to), bytes.subarray(at)).written;
+    from = to;
+  }
+  return bytes;
+}
+
+const encoder = new TextEncoder();
+
+/** UTF-16 units per step. */
+const encodedUnits = 1024 * 1024;
 
 /** Concatenates the pieces; a single piece is returned as it is, without a copy. */
 export function joinBytes<B extends ArrayBufferLike>(

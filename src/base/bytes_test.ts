@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { otherTurns } from "../../tests/support/racing_clock.ts";
-import { joinAndFree, joinBytes, utf8Steps, utf8Text } from "./bytes.ts";
+import { joinAndFree, joinBytes, utf8Bytes, utf8Steps, utf8Text } from "./bytes.ts";
 import { finish } from "./steps.ts";
 
 Deno.test("pieces come in their order, views as what they show; none are no bytes", () => {
@@ -43,5 +43,14 @@ Deno.test("a long text is decoded in steps, whatever character is at the end of 
     const some = bytes.subarray(start);
     assert.ok(finish(utf8Steps(some)) === utf8Text(some));
     assert.equal([...utf8Steps(some)].length, 4);
+  }
+});
+
+Deno.test("a long text is encoded in steps, whatever character is at the end of one", () => {
+  const text = "\u{feff}aé€\u{1f600}\ud83d".repeat(300_000);
+  for (const cut of [0, 1, 2, 3, 4, 5, 6]) {
+    const some = text.slice(cut);
+    assert.deepEqual(finish(utf8Bytes(some)), new TextEncoder().encode(some));
+    assert.equal([...utf8Bytes(some)].length, 3);
   }
 });

@@ -175,15 +175,25 @@ export function removeItems(
 
 /** Applies the edits, in any order. Throws if two of them overlap. */
 export function splice(text: string, edits: readonly Edit[]): string {
+  return finish(spliceSteps(text, edits));
+}
+
+export function* spliceSteps(text: string, edits: readonly Edit[]): Steps<string> {
   let result = "";
+  const pieces: string[] = [];
   let from = 0;
   for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
     if (edit.start < from || edit.end < edit.start || edit.end > text.length) {
       throw new Error(`Edit ${edit.start}–${edit.end} overlaps another or lies outside the text`);
     }
-    result += text.slice(from, edit.start) + edit.text;
+    pieces.push(text.slice(from, edit.start), edit.text);
     from = edit.end;
+    if (pieces.length < splicedPieces) continue;
+    // Joined, they are copied in this step, not all at once where the whole is first read.
+    result += pieces.splice(0).join("");
+    yield;
   }
+  for (const piece of pieces) result += piece;
   return result + text.slice(from);
 }
 
@@ -287,6 +297,8 @@ const stepUnits = 512 * 1024;
 /** Items are read several times, and short ones take longer. */
 const stepUnitsOfItems = 64 * 1024;
 const stepMembers = 1024;
+/** Two for each edit. */
+const splicedPieces = 32 * 1024;
 
 /** All members in their order, also those of duplicate keys; undefined for another kind of value. */
 export function* listMembers(

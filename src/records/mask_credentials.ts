@@ -4,7 +4,7 @@ import {
   itemsAt,
   listMembers,
   skipSpace,
-  splice,
+  spliceSteps,
   type TextRange,
 } from "../base/json_text.ts";
 import { finish, includesInSteps, type Steps } from "../base/steps.ts";
@@ -29,7 +29,7 @@ export function* maskCredentialsSteps(
     const masked = maskedCredential(value, field);
     if (masked !== value) edits.push({ start, end, text: JSON.stringify(masked) });
   }
-  return edits.length === 0 ? text : splice(text, edits);
+  return edits.length === 0 ? text : yield* spliceSteps(text, edits);
 }
 
 /** Whether a recorded payload lacks a credential, so that its request can't be sent again. */

@@ -136,6 +136,7 @@ export function planBackground(plan: TextPlan, task: BackgroundTask): TextPlan {
       const stream = plan.stream();
       return {
         contentType: stream.contentType,
+        ...(stream.changeAhead ? { changeAhead: (event) => stream.changeAhead!(event) } : {}),
         forward: (event, decoded) => ({
           events: stream.forward(event, decoded).events,
           sent: undefined,

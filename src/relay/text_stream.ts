@@ -212,6 +212,12 @@ export class TextStreamListener implements StreamListener {
     const decoded = before ?? this.#decode(event);
     if (!decoded) return;
     yield;
+    try {
+      yield* this.#plan.changeAhead?.(event) ?? [];
+    } catch (thrown) {
+      this.#meter.listen(decoded.events);
+      throw thrown;
+    }
     yield* this.#takeSlices(decoded.events, output, (events, run, isLast) => {
       const terminal = decoded.terminal && isLast;
       this.#forwardDecoded(event, { ...decoded, events, terminal }, run, output);

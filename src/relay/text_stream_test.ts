@@ -123,6 +123,26 @@ Deno.test("all of a large event is metered, also what follows a slice that can't
   assert.deepEqual(heard, events);
 });
 
+Deno.test("a large event is changed in steps before it is forwarded, and metered if that fails", async () => {
+  const usage: CanonicalEvent = { type: "usage", usage: { input: 1, output: 2 } };
+  const changes: string[] = [];
+  const { did, take } = setUp([usage], {
+    *changeAhead({ data }) {
+      for (let part = 0; part < 3; part++) yield void changes.push(data!.slice(0, 3));
+    },
+  });
+  await take(`data: 1\n\ndata: ["${heavy}"]\n\n`);
+  assert.deepEqual(changes, Array(3).fill('["x'));
+  assert.equal(did.at(-1), "6 steps");
+  const failing = setUp([usage], {
+    changeAhead() {
+      throw new Error("unchangeable");
+    },
+  });
+  await assert.rejects(async () => await failing.take(`data: ["${heavy}"]\n\n`));
+  assert.deepEqual(failing.heard, [usage]);
+});
+
 Deno.test("a small event that means much is translated a slice at a time, before what follows it", async () => {
   const end = { type: "block-end", choice: 0, block: 0 } as const;
   const { did, sent, take } = setUp(Array(600).fill(end));

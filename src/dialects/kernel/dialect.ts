@@ -195,8 +195,8 @@ export interface FallbackField {
 export interface Naming {
   /** In a whole answer. */
   whole(text: string, model: string): Steps<string>;
-  /** In one event of a stream; returns its bytes. */
-  event(event: SseEvent, model: string): Uint8Array;
+  /** In one event of a stream; returns its data. */
+  event(event: { event?: string | undefined; data: string }, model: string): Steps<string>;
 }
 
 export interface BackgroundForm {

@@ -3,7 +3,7 @@ import {
   cutStringPrefix,
   type Edit,
   locateInSteps,
-  splice,
+  spliceSteps,
   topLevelMembersSteps,
 } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
@@ -140,7 +140,7 @@ export function* forVendor(
     ? yield* locateInSteps(text, top, promptPath)
     : undefined;
   if (prompt) edits.push(cutStringPrefix(text, prompt, tagUnits));
-  return edits.length === 0 ? text : splice(text, edits);
+  return edits.length === 0 ? text : yield* spliceSteps(text, edits);
 }
 
 function* memberModel(

@@ -2,7 +2,7 @@ import {
   type Edit,
   locateInSteps,
   type Members,
-  splice,
+  spliceSteps,
   topLevelMembersSteps,
 } from "../../base/json_text.ts";
 import { pushAll } from "../../base/lists.ts";
@@ -35,7 +35,7 @@ function* spliceInSteps(
   // Tag lines may stand in a message that is removed.
   const isInside = (inner: Edit) =>
     own.some(({ start, end }) => start <= inner.start && inner.end <= end);
-  return splice(bodyText, [...shared.filter((edit) => !isInside(edit)), ...own]);
+  return yield* spliceSteps(bodyText, [...shared.filter((edit) => !isInside(edit)), ...own]);
 }
 
 /** Returns the edits that write the vendor's model name and cut the tag lines. */

@@ -1,5 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { SseEvent } from "../../base/sse.ts";
+import { utf8Bytes, utf8Steps } from "../../base/bytes.ts";
+import { parsing } from "../../base/heavy_json.ts";
 import { finish, type Steps } from "../../base/steps.ts";
 import type { CanonicalAnswer, StartEvent } from "../../dialects/kernel/canonical.ts";
 import type {
@@ -103,22 +105,23 @@ function passStream(
   let hasLastEvent = false;
   /** Without a blank line, callers would read an event as part of the one before. */
   const behind = (event: string) => isOpen ? `\n\n${event}` : event;
+  const changes = stateless || shown !== undefined
+    ? new EventChanges(dialect, stateless, shown)
+    : undefined;
   return {
     contentType: undefined,
+    ...changes && { changeAhead: (event) => changes.ahead(event) },
     forward(original, { events, usageOnly, terminal }) {
-      const event = stateless ? shownEvent(original, stateless) : original;
+      const event = changes?.of(original) ?? original;
       isOpen = lacksBlankLine(event);
       start ??= events.find((one) => one.type === "start");
       hasLastEvent ||= terminal;
       if (terminal) repeat(dialect.wholeOf?.(event));
       // Callers who did not ask for usage don't get an event that holds nothing else.
       const hidden = usageOnly && !facts.wantsStreamUsage;
-      const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
-      return { events, sent: hidden ? undefined : bytes };
+      return { events, sent: hidden ? undefined : event.bytes };
     },
-    ...stateless || shown !== undefined ? {} : {
-      forwardRun: (bytes, events) => ({ events, sent: bytes }),
-    },
+    ...changes ? {} : { forwardRun: (bytes, events) => ({ events, sent: bytes }) },
     end(rest) {
       const last = hasLastEvent ? "" : dialect.lastEvent ?? "";
       return { events: rest, sent: behind(last) || undefined };
@@ -167,26 +170,60 @@ function sealsOf(label: string): (answer: CanonicalAnswer) => RetainedReasoning[
   return (answer) => retainedSeals(answer, label);
 }
 
-/** Returns the event as the caller gets it; the same object where nothing differs. */
-function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
-  const { data } = event;
-  if (data === undefined) return event;
-  const shown = finish(show(data));
-  if (shown === data) return event;
-  const text = new TextDecoder().decode(event.bytes);
-  // The event keeps its framing where its data is one line.
-  const at = text.indexOf(data);
-  const name = event.event === undefined ? "" : `event: ${event.event}\n`;
-  const lines = shown.split("\n").map((line) => `data: ${line}\n`).join("");
-  const written = at < 0
-    ? `${name}${lines}\n`
-    : text.slice(0, at) + shown + text.slice(at + data.length);
-  return {
-    event: event.event,
-    data: shown,
-    bytes: new TextEncoder().encode(written),
-    terminated: event.terminated,
-  };
+/** Changes a stream's events to what the caller gets. */
+class EventChanges {
+  readonly #dialect: Dialect;
+  readonly #stateless: StatelessCall | undefined;
+  readonly #shown: string | undefined;
+  #ahead: { event: SseEvent; changed: SseEvent } | undefined;
+
+  constructor(dialect: Dialect, stateless: StatelessCall | undefined, shown: string | undefined) {
+    this.#dialect = dialect;
+    this.#stateless = stateless;
+    this.#shown = shown;
+  }
+
+  /** Changes a large event, which `of` then returns. */
+  *ahead(event: SseEvent): Steps<void> {
+    const changed = yield* this.#change(event);
+    // The vendor's own copy of the whole answer is read from it.
+    if (changed !== event && event.json !== undefined) {
+      changed.json = yield* parsing(changed.data!);
+    }
+    this.#ahead = { event, changed };
+  }
+
+  /** Returns the event as the caller gets it; the same object where nothing differs. */
+  of(event: SseEvent): SseEvent {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    return ahead?.event === event ? ahead.changed : finish(this.#change(event));
+  }
+
+  *#change(event: SseEvent): Steps<SseEvent> {
+    const { data } = event;
+    if (data === undefined) return event;
+    const shown = this.#stateless ? yield* this.#stateless.show(data) : data;
+    const changed = this.#shown === undefined
+      ? shown
+      : yield* this.#dialect.naming!.event({ event: event.event, data: shown }, this.#shown);
+    if (changed === data) return event;
+    const text = yield* withData(event, data, changed);
+    yield;
+    const bytes = yield* utf8Bytes(text);
+    return { event: event.event, data: changed, bytes, terminated: event.terminated };
+  }
+}
+
+/** Returns an event's text with other data. Its framing stays where its data is one line. */
+function* withData({ bytes, event }: SseEvent, data: string, changed: string): Steps<string> {
+  const text = yield* utf8Steps(bytes);
+  yield;
+  const at = data.includes("\n") ? -1 : text.indexOf(data);
+  yield;
+  if (at >= 0) return text.slice(0, at) + changed + text.slice(at + data.length);
+  const name = event === undefined ? "" : `event: ${event}\n`;
+  return `${name}data: ${changed.replaceAll("\n", "\ndata: ")}\n\n`;
 }
 
 /** Plans a stream that sends the vendor's events as one JSON array. */

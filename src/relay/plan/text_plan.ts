@@ -67,6 +67,8 @@ export interface WholeAnswer {
 export interface StreamPlan {
   /** Undefined: the vendor's own. */
   readonly contentType: string | undefined;
+  /** Changes a large event, in steps, before `forward` gets it. */
+  changeAhead?(event: SseEvent): Steps<void>;
   /** Returns the events as the caller's answer holds them, and what to send. */
   forward(event: SseEvent, decoded: DecodedEvent): Forwarded;
   /**

@@ -5,7 +5,7 @@ import {
   itemsAt,
   locateInSteps,
   membersAtSteps,
-  splice,
+  spliceSteps,
   type TextRange,
   topLevelMembersSteps,
 } from "../../../base/json_text.ts";
@@ -97,7 +97,7 @@ function* withoutRepeated(answerText: string): Steps<string> {
   const edits: Edit[] = [];
   const items = yield* itemsAt(answerText, output);
   yield* forEachItem(items, (item) => reduceItem(answerText, item, edits));
-  return splice(answerText, edits);
+  return yield* spliceSteps(answerText, edits);
 }
 
 function* reduceItem(text: string, item: TextRange, edits: Edit[]): Steps<void> {

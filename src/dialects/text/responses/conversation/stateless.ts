@@ -6,7 +6,7 @@ import {
   locateInSteps,
   type Members,
   membersAtSteps,
-  splice,
+  spliceSteps,
   type TextRange,
   topLevelMembersSteps,
 } from "../../../../base/json_text.ts";
@@ -111,7 +111,7 @@ function* showAnswer(
   }
   const item = hideSealed ? yield* locateInSteps(text, top, ["item"]) : undefined;
   if (item) yield* hideIn(text, item, edits);
-  return edits.length === 0 ? text : splice(text, edits);
+  return edits.length === 0 ? text : yield* spliceSteps(text, edits);
 }
 
 function* hideIn(text: string, item: TextRange, edits: Edit[]): Steps<void> {
