@@ -150,16 +150,21 @@ export function* forEachItem(
   }
 }
 
-/** Removes the items of an array for which `isRemoved` is true. */
-export function removeItems(
+/** Removes the items of an array for which `isRemoved` is true, given their index. */
+export function* removeItems(
   items: readonly TextRange[],
-  isRemoved: readonly boolean[],
-): Edit[] {
+  isRemoved: (index: number) => boolean,
+): Steps<Edit[]> {
   const edits: Edit[] = [];
+  let looked = 0;
   for (let from = 0; from < items.length; from++) {
-    if (!isRemoved[from]) continue;
+    if (from - looked >= stepItems) {
+      looked = from;
+      yield;
+    }
+    if (!isRemoved(from)) continue;
     let to = from;
-    while (to + 1 < items.length && isRemoved[to + 1]) to++;
+    while (to + 1 < items.length && isRemoved(to + 1)) to++;
     // A run is removed with the comma after it, or, at the end of the array, the one before it.
     const next = items[to + 1];
     const before = items[from - 1];
@@ -297,6 +302,7 @@ const stepUnits = 512 * 1024;
 /** Items are read several times, and short ones take longer. */
 const stepUnitsOfItems = 64 * 1024;
 const stepMembers = 1024;
+const stepItems = 16 * 1024;
 /** Two for each edit. */
 const splicedPieces = 32 * 1024;
 

@@ -4,6 +4,7 @@ import { textWithoutTags } from "../../src/dialects/kernel/tag_blocks.ts";
 import { chat } from "../../src/dialects/text/chat/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
+import type { UnsignedThinking } from "../../src/dialects/kernel/dialect.ts";
 import type { Steps } from "../../src/base/steps.ts";
 
 /** Full of escapes, so that to look through it takes long. */
@@ -57,6 +58,43 @@ Deno.test("a long request that begins or continues a conversation is changed in 
     answer: { id: "resp_1", output: [] },
   }));
   assert.deepEqual(JSON.parse(value.bodyText), { model: "m", input: said });
+});
+
+Deno.test("what the vendor would refuse unsigned is cut in short steps", () => {
+  const count = 10_000;
+  const text = { type: "text", text: "x" };
+  const unsigned = { type: "thinking", thinking: "", signature: "" };
+  const messagesOf = (contents: unknown[][]) =>
+    JSON.stringify({ messages: contents.map((content) => ({ role: "assistant", content })) });
+  const all = new Set(Array.from({ length: count }, (_, at) => at));
+  const each = new Map([...all].map((at) => [at, new Set([0])]));
+  const isCited = { ...text, citations: [{ type: "page_location" }] };
+  const cases: [contents: unknown[][], found: UnsignedThinking, left: unknown[][]][] = [
+    [
+      Array(count).fill([unsigned, text]),
+      { blocks: each, switchesOff: false },
+      Array(count).fill([text]),
+    ],
+    [
+      Array(count).fill([isCited]),
+      { blocks: new Map(), cited: each, switchesOff: false },
+      Array(count).fill([text]),
+    ],
+    [[Array(count).fill(isCited)], {
+      blocks: new Map(),
+      cited: new Map([[0, all]]),
+      switchesOff: false,
+    }, [Array(count).fill(text)]],
+  ];
+  for (const [contents, unsigned, left] of cases) {
+    const body = messagesOf(contents);
+    const { value } = inSteps(
+      messages.spliceRequest(body, messages.readRequest({ model: "m", messages: [] }), {
+        ...{ model: "m", askStreamUsage: false, unsigned },
+      }),
+    );
+    assert.equal(value, messagesOf(left));
+  }
 });
 
 function inSteps<T>(work: Steps<T>): { value: T } {

@@ -121,7 +121,7 @@ export function* tagEdits(
 ): Steps<Edit[]> {
   if (!isPart) return [cutStringPrefix(bodyText, range, units)];
   const parts = yield* itemsAt(bodyText, range);
-  return removeItems(parts, parts.map((_, index) => index === path.at(-2)));
+  return yield* removeItems(parts, (index) => index === path.at(-2));
 }
 
 function cutAt(value: unknown, path: TagBlock["path"], block: TagBlock): unknown {

@@ -46,7 +46,7 @@ function* withoutEnvelopes(bodyText: string, input: TextRange): Steps<Edit[]> {
     }
     return item?.type === "reasoning";
   }, sealedEach);
-  return [...edits, ...removeItems(ranges, sealed)];
+  return [...edits, ...(yield* removeItems(ranges, (at) => sealed[at]!))];
 }
 
 /** Items per step: reasoning may be as large as an answer. */

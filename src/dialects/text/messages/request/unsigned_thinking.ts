@@ -1,11 +1,11 @@
 import {
+  changeMembersSteps,
   type Edit,
   itemsAt,
-  locateIn,
+  locateInSteps,
   type Members,
-  membersAt,
+  membersAtSteps,
   removeItems,
-  removeMember,
 } from "../../../../base/json_text.ts";
 import { pushAll } from "../../../../base/lists.ts";
 import { flatMapInSteps, forEachInSteps, type Steps } from "../../../../base/steps.ts";
@@ -88,21 +88,25 @@ export function* unsignedEdits(
   members: Members,
   { blocks, cited = new Map(), summary, switchesOff }: UnsignedThinking,
 ): Steps<Edit[]> {
-  const list = locateIn(bodyText, members, ["messages"]);
+  const list = yield* locateInSteps(bodyText, members, ["messages"]);
   if (list === undefined) return [];
   const messages = yield* itemsAt(bodyText, list);
   const edits: Edit[] = [];
   const empty = new Set<number>();
+  let read = 0;
   for (const index of new Set([...blocks.keys(), ...cited.keys()])) {
-    const content = membersAt(bodyText, messages[index]!.start)?.members.get("content");
+    if (++read % readEach === 0) yield;
+    const message = yield* membersAtSteps(bodyText, messages[index]!.start);
+    const content = message?.members.get("content");
     if (content === undefined) continue;
     const range = { start: content.valueStart, end: content.valueEnd };
     const items = yield* itemsAt(bodyText, range);
     const unsigned = blocks.get(index) ?? new Set();
     if (unsigned.size === items.length) empty.add(index);
-    else pushAll(edits, removeItems(items, items.map((_, at) => unsigned.has(at))));
+    else pushAll(edits, yield* removeItems(items, (at) => unsigned.has(at)));
     for (const at of cited.get(index) ?? []) {
-      pushAll(edits, removeMember(bodyText, items[at]!, "citations"));
+      pushAll(edits, yield* changeMembersSteps(bodyText, items[at]!, { remove: ["citations"] }));
+      if (++read % readEach === 0) yield;
     }
   }
   if (summary) {
@@ -114,8 +118,11 @@ export function* unsignedEdits(
     edits.push({ ...messages[summary.index]!, text });
   }
   const first = summary?.index ?? 0;
-  pushAll(edits, removeItems(messages, messages.map((_, at) => at < first || empty.has(at))));
-  const thinking = switchesOff && locateIn(bodyText, members, ["thinking"]);
+  pushAll(edits, yield* removeItems(messages, (at) => at < first || empty.has(at)));
+  const thinking = switchesOff && (yield* locateInSteps(bodyText, members, ["thinking"]));
   if (thinking) edits.push({ ...thinking, text: '{"type":"disabled"}' });
   return edits;
 }
+
+/** Messages and texts that are read in a step. */
+const readEach = 256;
