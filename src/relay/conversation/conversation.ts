@@ -2,7 +2,7 @@ import { parseExactly } from "../../base/exact_json.ts";
 import { heavyUnits, parsing } from "../../base/heavy_json.ts";
 import { runAtOnce } from "../../base/heavy_work.ts";
 import { type QuotedJson, quoteJson, quoteText, unquoteJson } from "../../base/quoted_json.ts";
-import { finish, type Steps } from "../../base/steps.ts";
+import type { Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation } from "../../dialects/kernel/conversation.ts";
 import type { Dialect, RequestFacts } from "../../dialects/kernel/dialect.ts";
@@ -275,7 +275,7 @@ export function retainerOf(
 ): Retainer | undefined {
   const { conversation } = dialect;
   if (isVendors || !conversation?.wantsStored(body)) return undefined;
-  const itemsText = () => inputItemsText ?? finish(writeJson(conversation.inputItems(body)));
+  const itemsText = () => writtenItems(conversation, body, inputItemsText);
   const form = { conversation, credentialFields: dialect.credentialFields };
   return (text) => retaining(form, text, { sources, itemsText });
 }
@@ -285,7 +285,10 @@ function* retaining(
     & { conversation: Conversation }
     & Pick<RecordedFields, "credentialFields">,
   sent: string,
-  { sources, itemsText }: { sources: readonly string[]; itemsText: () => string | QuotedJson },
+  { sources, itemsText }: {
+    sources: readonly string[];
+    itemsText: () => Steps<string | QuotedJson>;
+  },
 ): Steps<StoredResponseFields | undefined> {
   // Some vendors repeat the request's tools.
   const text = yield* maskCredentialsSteps(sent, credentialFields);
@@ -294,7 +297,16 @@ function* retaining(
   if (responseId === undefined) return undefined;
   const itemIds = conversation.itemIds(answer);
   const answerText = text.length > heavyUnits ? yield* quoteText(text) : text;
-  return { responseId, inputItemsText: itemsText(), answerText, itemIds, sources };
+  const inputItemsText = yield* itemsText();
+  return { responseId, inputItemsText, answerText, itemIds, sources };
+}
+
+function* writtenItems(
+  conversation: Conversation,
+  body: unknown,
+  written: string | QuotedJson | undefined,
+): Steps<string | QuotedJson> {
+  return written ?? (yield* writeJson(conversation.inputItems(body)));
 }
 
 /** Writes what a request adds to its conversation; empty where nothing is stored. */

@@ -5,7 +5,7 @@ import { finish, type Steps } from "../../base/steps.ts";
 import { messages } from "../../dialects/text/messages/mod.ts";
 import { responses } from "../../dialects/text/responses/mod.ts";
 import type { StoredResponseStore } from "../../shared/stored_response.ts";
-import { callerFor, continueConversation } from "./conversation.ts";
+import { callerFor, continueConversation, retainerOf } from "./conversation.ts";
 
 Deno.test("an id that is missing here is looked for again, unless the vendor may have it", async () => {
   let looks = 0;
@@ -147,3 +147,18 @@ Deno.test("a small request that refers to items of large answers runs in turns",
 });
 
 type Json = Record<string, unknown>;
+
+Deno.test("what a long request adds to its conversation is written in steps once it was answered", () => {
+  const input = Array(20_000).fill({ role: "user", content: "a question that was asked before" });
+  const retain = retainerOf(
+    responses,
+    { body: { model: "m", input }, sources: [], isVendors: false },
+    undefined,
+  )!;
+  const work = retain('{"id":"resp_1","output":[]}');
+  let steps = 0;
+  let step = work.next();
+  for (; !step.done; step = work.next()) steps++;
+  assert.equal(JSON.parse(String(step.value!.inputItemsText)).length, input.length);
+  assert.ok(steps > 2, `${steps} steps`);
+});
