@@ -48,8 +48,11 @@ export interface KeyFilter {
   isCapped?: boolean;
   /** Only keys that are neither revoked nor expired. */
   isInUse?: boolean;
-  /** Only keys that these people made. */
-  madeBy?: readonly string[];
+}
+
+/** A key in use that somebody made in the dashboard. */
+export interface MadeKey extends Pick<ApiKey, "name" | "prefix" | "scopes"> {
+  personId: string;
 }
 
 /**
@@ -64,6 +67,8 @@ export interface KeyService {
     accountId: number,
     filter: Pick<KeyFilter, "isInUse"> & { limit: number },
   ): Promise<ApiKey[]>;
+  /** Lists the keys in use that these people made, the newest first. */
+  madeBy(accountId: number, personIds: readonly string[]): Promise<MadeKey[]>;
   /** Returns the names of keys by their ids; unknown ids are left out. */
   names(accountId: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;

@@ -119,12 +119,18 @@ eachDatabase(
     assert.deepEqual(await list({ search: "dmt_d and all that follows" }), ["d"]);
     assert.deepEqual(await list({ search: "\0\ud800" }), [], "what no text of the database has");
     assert.deepEqual(await list({ search: "mt_" }), [], "a value is searched by its beginning");
-    assert.deepEqual(await list({ madeBy: ["ann"] }), ["b", "a"]);
-    assert.deepEqual(await list({ madeBy: [] }), []);
+    const made = async (accountId: number, personIds: string[]) =>
+      (await keyService.madeBy(accountId, personIds)).map(({ personId, prefix }) =>
+        `${prefix} of ${personId}`
+      );
+    assert.deepEqual(await made(account.id, ["ann"]), ["dmt_b of ann", "dmt_a of ann"]);
+    assert.deepEqual(await made(account.id, []), []);
+    assert.deepEqual(await made(other.id, ["ann"]), [], "another account's");
     await keyService.revoke(account.id, "c");
     assert.deepEqual(await list({ isCapped: true }), ["b"]);
     await database.query("update api_keys set expires_at = created_at where id = 'e'", []);
     assert.deepEqual(await list({ isInUse: true, limit: 2 }), ["d", "b"]);
+    assert.deepEqual(await made(account.id, ["ben"]), ["dmt_d of ben"], "those in use");
     const names = await keyService.names(account.id, ["a", "f", "none", "\0"]);
     assert.deepEqual([...names], [["a", "Shop_a"]], "another account's keys have no name");
   },

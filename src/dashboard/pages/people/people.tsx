@@ -29,7 +29,7 @@ import {
   TimeCell,
 } from "../../components.tsx";
 import { confirmationRoutes } from "../../confirmation.tsx";
-import type { KeyRow } from "../../../keys/key_service.ts";
+import type { MadeKey } from "../../../keys/key_service.ts";
 import { requiresOwner } from "../../../keys/scopes.ts";
 import { counted } from "../../amounts.ts";
 import { allPages } from "../../../base/all_pages.ts";
@@ -87,7 +87,7 @@ export function peopleRoutes(app: Routes, ctx: PageContext): void {
     async find(request) {
       const { accountId } = request;
       const { person } = orNotFound(await ctx.people.findMember(accountId, request.param("id")));
-      return { person, keys: await keysOf(ctx, request, [person.id]) };
+      return { person, keys: await ctx.keys.madeBy(accountId, [person.id]) };
     },
     consequence: (found) => <Removal {...found} />,
     act: ({ person }, request, form) => remove(ctx, form, request, person.id),
@@ -126,15 +126,6 @@ async function remove(
   return { to: address, notice: { kind: "done", text } };
 }
 
-/** Returns the keys that people made and that still work. */
-function keysOf(
-  ctx: PageContext,
-  request: PageRequest,
-  personIds: readonly string[],
-): Promise<KeyRow[]> {
-  return ctx.keys.list(request.accountId, { madeBy: personIds, isInUse: true });
-}
-
 async function invite(ctx: PageContext, form: Form, request: PageRequest): Promise<Outcome> {
   const email = readEmail(form.text("email"));
   const role = roleOf(form);
@@ -167,13 +158,13 @@ async function change(ctx: PageContext, form: Form, request: PageRequest): Promi
     payloads,
   );
   if (typeof changed === "string") return refusal(changed);
-  const keys = await keysOf(ctx, request, [changed.id]);
+  const keys = await ctx.keys.madeBy(request.accountId, [changed.id]);
   const text = `${nameOf(changed)} is ${roleText} from now on. ${keysBeyond(role, keys)}`.trimEnd();
   return { to: address, notice: { kind: "done", text } };
 }
 
 /** Names the keys that a person with this role could not have made; they keep working. */
-function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
+function keysBeyond(role: Role, keys: readonly MadeKey[]): string {
   const beyond = keys.filter(({ scopes }) =>
     !mayAs(role, requiresOwner(scopes) ? "owner" : "member")
   );
@@ -184,7 +175,7 @@ function keysBeyond(role: Role, keys: readonly KeyRow[]): string {
 }
 
 /** Names the first few keys, and counts the others. */
-function namesOf(keys: readonly KeyRow[], nameOf: (key: KeyRow) => string): string {
+function namesOf(keys: readonly MadeKey[], nameOf: (key: MadeKey) => string): string {
   const more = keys.length - shownKeys;
   const others = more > 0 ? `, and ${counted(more, "other")}` : "";
   return keys.slice(0, shownKeys).map(nameOf).join(", ") + others;
@@ -233,7 +224,7 @@ async function listPage(
   const lastInvitation = open.length > pageRows ? invitations.at(-1) : undefined;
   // Owners may do everything: no key of theirs can do more.
   const others = members.filter(({ role }) => role !== "owner").map(({ person }) => person.id);
-  const keys = request.may("owner") ? await keysOf(ctx, request, others) : [];
+  const keys = request.may("owner") ? await ctx.keys.madeBy(accountId, others) : [];
   return settingsPage(
     "people",
     request,
@@ -251,7 +242,7 @@ interface Props {
   /** The invitation after which there are more; undefined: these are all. */
   lastInvitation: Invitation | undefined;
   /** The working keys of these members, for owners. */
-  keys: readonly KeyRow[];
+  keys: readonly MadeKey[];
   request: PageRequest;
   /** A refused invitation, to show in its form again. */
   refused: { email: string; role: Role; error: string } | undefined;
@@ -264,7 +255,7 @@ function PeopleBody(
 ) {
   const isOwner = request.may("owner");
   const last = hasMore ? members.at(-1) : undefined;
-  const byMaker = Map.groupBy(keys, ({ madeBy }) => madeBy?.id);
+  const byMaker = Map.groupBy(keys, ({ personId }) => personId);
   const actions = isOwner ? [actionsColumn()] : [];
   return (
     <>
@@ -347,7 +338,7 @@ function InvitationLink({ request }: { request: PageRequest }) {
 
 function MemberLine({ member, keys, request, isOwner }: {
   member: Membership;
-  keys: readonly KeyRow[];
+  keys: readonly MadeKey[];
   request: PageRequest;
   isOwner: boolean;
 }) {
@@ -458,7 +449,7 @@ function InviteForm({ csrf, refused }: { csrf: string; refused: Props["refused"]
   );
 }
 
-function Removal({ person, keys }: { person: Person; keys: readonly KeyRow[] }) {
+function Removal({ person, keys }: { person: Person; keys: readonly MadeKey[] }) {
   return (
     <>
       <p>
