@@ -146,3 +146,17 @@ Deno.test("a cut stream costs its reported thoughts and its words", () => {
     reasoning: 9,
   });
 });
+
+Deno.test("what is reported before an answer is the least that a call costs which is cut there", () => {
+  const usage: Usage = { input: 50, output: 0, unreported: "output" };
+  const early: CanonicalEvent = { type: "usage", usage, isEarly: true, outputSoFar: 1 };
+  const rows: [events: CanonicalEvent[], output: number][] = [
+    [[said[0]!, early], 1],
+    [[said[0]!, early, ...said.slice(1)], 3],
+    [[said[0]!, early, finish], 0],
+  ];
+  for (const [events, output] of rows) {
+    const billed = bill(events);
+    assert.deepEqual([billed.usage, billed.basis], [{ input: 50, output }, "estimated"]);
+  }
+});

@@ -93,6 +93,7 @@ export class Meter implements CallMeter {
   readonly #nowMs: () => number;
   #usage: Usage | undefined;
   #isUsageEarly = false;
+  #outputSoFar = 0;
   #firstTokenMs: number | undefined;
   #model: string | undefined;
   #finish: FinishReason | undefined;
@@ -154,6 +155,7 @@ export class Meter implements CallMeter {
       // Reports are cumulative: the last one wins, and they are never added.
       this.#usage = withEarlierCount(event.usage, this.#usage);
       this.#isUsageEarly = event.isEarly === true;
+      this.#outputSoFar = event.outputSoFar ?? 0;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
     } else if (event.type === "start") {
@@ -281,7 +283,11 @@ export class Meter implements CallMeter {
     const usage: Usage = {
       ...reported,
       ...(hasPrompt ? {} : promptBeyond(reported.input, others.input, terms)),
-      output: Math.max(reported.output, others.output + Math.min(written, most)),
+      output: Math.max(
+        reported.output,
+        others.output + Math.min(written, most),
+        this.#finish === undefined ? this.#outputSoFar : 0,
+      ),
     };
     atLeast(usage, "imageOutput", Math.min(image, usage.output));
     atLeast(usage, "audioOutput", Math.min(audio, usage.output - Math.min(image, usage.output)));

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { reasonOf } from "../../src/shared/fault.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -310,7 +311,7 @@ onPostgres(
     );
     const refused = starts.filter((one) => one.status === "rejected");
     assert.equal(refused.length, 2);
-    for (const { reason } of refused) assert.match(String(reason), another);
+    for (const { reason } of refused) assert.match(`Error: ${reasonOf(reason)}`, another);
   },
 );
 

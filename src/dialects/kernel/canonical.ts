@@ -122,6 +122,8 @@ export interface UsageEvent {
   usage: Usage;
   /** True if reported before the answer began: its output tokens are unreported. */
   isEarly?: true;
+  /** The output tokens that such a report names: the least that the vendor has produced by then. */
+  outputSoFar?: number;
 }
 
 /** The vendor ended a choice. `reason` is the unified reason, `raw` the vendor's own. */

@@ -28,17 +28,7 @@ export function createKeyService(
   return {
     list: (accountId, filter = {}) => read(database, analytics, accountId, filter),
     find: async (accountId, id) => (await read(database, analytics, accountId, { id }))[0],
-    async offered(accountId, { isInUse = false, limit }) {
-      const rows = await database.query(
-        `select ${keyColumns} from api_keys
-         where account_id = $1 and (not $2::boolean or ${isUsableKey})
-         order by id desc limit $3`,
-        [accountId, isInUse, limit],
-        // A plan for any account sorts all of its keys.
-        { forceCustomPlan: true },
-      );
-      return rows.map(readKey);
-    },
+    offered: (accountId, choice) => readOffered(database, accountId, choice),
     madeBy: (accountId, personIds) => readMadeBy(database, accountId, personIds),
     async names(accountId, ids) {
       const rows = await database.query(
@@ -91,6 +81,22 @@ export function createKeyService(
         return true;
       }),
   };
+}
+
+async function readOffered(
+  database: Database,
+  accountId: number,
+  { isInUse = false, limit }: Parameters<KeyService["offered"]>[1],
+) {
+  const rows = await database.query(
+    `select ${keyColumns} from api_keys
+     where account_id = $1 and (not $2::boolean or ${isUsableKey})
+     order by id desc limit $3`,
+    [accountId, isInUse, limit],
+    // A plan for any account sorts all of its keys.
+    { forceCustomPlan: true },
+  );
+  return rows.map(readKey);
 }
 
 async function note(tx: Queryable, id: string, { environment, replaces, madeBy = null }: {

@@ -347,6 +347,7 @@ Deno.test("a report from before the answer is of its prompt alone", () => {
     type: "usage",
     usage: { input: 3, output: 0, unreported: "output", raw: usage },
     isEarly: true,
+    outputSoFar: usage.output_tokens,
   }]);
 });
 

@@ -1,6 +1,7 @@
 import { finish, type Steps } from "../../../../base/steps.ts";
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import { asRecord, asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
+import { optionalField } from "../../../kernel/fields.ts";
+import { asRecord, asString, count, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { OwnMembers } from "../../../kernel/own_fields.ts";
 import { BlockReader } from "./block_reader.ts";
 import { readFinishReason } from "../finish_reason.ts";
@@ -60,8 +61,10 @@ export class AnswerReader {
     if (!isRecord(raw)) return;
     this.#usage = isEarly ? promptReport(raw) : laterUsage(this.#usage, raw);
     const usage = readUsage(this.#usage);
-    if (usage && isEarly) events.push({ type: "usage", usage: { ...usage, raw }, isEarly });
-    else if (usage) events.push({ type: "usage", usage });
+    if (usage && isEarly) {
+      const outputSoFar = optionalField("outputSoFar", count(raw.output_tokens));
+      events.push({ type: "usage", usage: { ...usage, raw }, isEarly, ...outputSoFar });
+    } else if (usage) events.push({ type: "usage", usage });
   }
 
   /** Ends the answer. `stop` holds `stop_sequence` and `stop_details`. */
