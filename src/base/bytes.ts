@@ -35,7 +35,8 @@ export function* utf8Bytes(text: string): Steps<Uint8Array> {
   for (let from = 0; from < text.length;) {
     yield;
     let to = from + encodedUnits;
-    if ((text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
+    // The next step has the first half: what follows it may be half of another pair.
+    if ((text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to--;
     at += encoder.encodeInto(text.slice(from, to), bytes.subarray(at)).written;
     from = to;
   }

@@ -54,3 +54,13 @@ Deno.test("a long text is encoded in steps, whatever character is at the end of 
     assert.equal([...utf8Bytes(some)].length, 3);
   }
 });
+
+Deno.test("half a pair in front of a whole one at the end of a step loses nothing", () => {
+  const half = "\ud83d";
+  for (const before of [2, 1, 0]) {
+    const text = "a".repeat(2 ** 20 - before) + half + "\u{1f600}€";
+    assert.deepEqual(finish(utf8Bytes(text)), new TextEncoder().encode(text));
+  }
+  const halves = half.repeat(2 ** 20 + 1);
+  assert.deepEqual(finish(utf8Bytes(halves)), new TextEncoder().encode(halves));
+});

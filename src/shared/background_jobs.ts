@@ -60,9 +60,9 @@ export function createJobRunner(jobs: readonly BackgroundJob[], deps: JobRunnerD
 }
 
 /**
- * Failures of all jobs, of which a series is logged once, until it is over: those of one job or, for
- * each reason for which the store is unavailable, of all jobs. A database that is down for an hour
- * is one event, not thousands.
+ * Failures of all jobs. A series of them is logged once, until it is over: those of one job or, for
+ * each reason why the store is unavailable, of all jobs. A database that is down for an hour is one
+ * event, not thousands.
  */
 class Failures {
   readonly #log: JobRunnerDeps["log"];

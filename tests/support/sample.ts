@@ -13,8 +13,8 @@ export function sample<T>(
 }
 
 /**
- * Returns one row for the gate. In a table of two sides whose places are added to the turn, each row
- * of either side meets others of the other side, none twice before it met all.
+ * Returns one row for the gate. A test that tries each of several things with one row passes the
+ * sum of the places of what it tries: so each of them meets all rows before it meets one again.
  */
 export function inTurn<T>(rows: readonly T[], turn: number, all: boolean): readonly T[] {
   return all ? rows : [rows[turn % rows.length]!];

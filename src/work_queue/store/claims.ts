@@ -43,8 +43,8 @@ export function workerIdOf({ processId, run }: { processId: string; run: string 
 }
 
 /**
- * The part of an `order by` that puts work of the account first that has the fewest among `recent`, a
- * query of `account_id`. They are counted once, not for each row.
+ * For an `order by`: first comes the work of the account that has the fewest rows in `recent`, a
+ * query of `account_id`. They are counted once, not for each row of work.
  */
 export function fewestFirst(recent: string): string {
   return `coalesce(((
