@@ -46,6 +46,7 @@ export function* parsing(text: string): Steps<unknown> {
 
 /** The same for a text that is counted. Throws `JsonTextError` if it isn't JSON. */
 export function* parseCounted(text: string, count: JsonCount): Steps<unknown> {
+  if (count.isBroken) throw new JsonTextError(undefined);
   const { start, end } = count.solid;
   // Cut off, or followed by something: parsing would be one step, and fail.
   if (end - start > count.largeUnits && count.large.get(start) !== end) {

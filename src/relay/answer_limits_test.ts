@@ -39,7 +39,9 @@ Deno.test("a large answer is parsed in many steps, and within the same limits", 
   assert.throws(() => parsed(`[${"0,".repeat(2_000_000)}0]`), {
     code: "upstream_invalid_response",
   });
-  for (const text of [`["${"a".repeat(1_000_000)}`, `["${"a".repeat(1_000_000)}"] x`]) {
+  const long = `["${"a".repeat(1_000_000)}"]`;
+  for (const text of [long.slice(0, -2), `${long} x`, `${long}\0`, `\f${long}`]) {
+    assert.throws(() => JSON.parse(text), SyntaxError);
     assert.throws(() => parsed(text), JsonTextError);
   }
 });
