@@ -2,8 +2,8 @@ import type { Database } from "../../database/database.ts";
 import { eraseUnlocked } from "../../database/retention_lock.ts";
 import type { AnalyticsReads } from "../../records/analytics_store.ts";
 
-/** Interactions whose results are checked in one step. */
-const stepIds = 1000;
+/** Results that are read in one step. */
+const stepRows = 1000;
 
 /**
  * Erases the results about interactions older than `limit`, or only their details, which may quote
@@ -20,11 +20,13 @@ export async function eraseResults(
     : "delete from eval_results";
   let sum = 0;
   for (let after = "";;) {
-    const ids = (await main.query(
-      `select distinct transaction_id as id from eval_results
+    // Not `distinct`: for few thousand results plans would read all that remain in each step.
+    const rows = await main.query(
+      `select transaction_id as id from eval_results
        where transaction_id > $1 ${still} order by 1 limit $2`,
-      [after, stepIds],
-    )).map(({ id }) => String(id));
+      [after, stepRows],
+    );
+    const ids = [...new Set(rows.map(({ id }) => String(id)))];
     if (ids.length === 0) return sum;
     after = ids.at(-1)!;
     const young = await analytics.idsSince(ids, limit);
