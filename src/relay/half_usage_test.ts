@@ -153,6 +153,7 @@ Deno.test("what is reported before an answer is the least that a call costs whic
   const rows: [events: CanonicalEvent[], output: number][] = [
     [[said[0]!, early], 1],
     [[said[0]!, early, ...said.slice(1)], 3],
+    [[said[0]!, early, report(usage)], 1],
     [[said[0]!, early, finish], 0],
   ];
   for (const [events, output] of rows) {

@@ -155,7 +155,7 @@ export class Meter implements CallMeter {
       // Reports are cumulative: the last one wins, and they are never added.
       this.#usage = withEarlierCount(event.usage, this.#usage);
       this.#isUsageEarly = event.isEarly === true;
-      this.#outputSoFar = event.outputSoFar ?? 0;
+      this.#outputSoFar = event.outputSoFar ?? this.#outputSoFar;
     } else if (event.type === "finish") {
       this.#finish ??= event.reason;
     } else if (event.type === "start") {
